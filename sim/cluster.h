@@ -1,0 +1,62 @@
+// The servers: GPUs, the NVSwitch between them, NICs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/config.h"
+#include "sim/ids.h"
+#include "sim/units.h"
+
+namespace weft {
+
+/// What a GPU can do. Peaks are dense (no structured sparsity).
+struct GpuSpec {
+  std::string name;
+  FlopsPerSecond peak;         ///< 16-bit matrix peak
+  double matmul_efficiency = 1;  ///< fraction of peak that large matrix products reach
+  Bytes memory;
+};
+
+/// A full-duplex port: `rate` per direction, `latency` one way.
+struct PortSpec {
+  BitsPerSecond rate;
+  Seconds latency;
+};
+
+///     GPU 0   GPU 1  ...  GPU g-1        each GPU: one full-duplex port into the NVSwitch
+///       |       |            |           (nvlink.rate a direction; GPU to GPU costs nvlink.latency)
+///     [         NVSwitch         ]
+///       :       :            :           GPU i sends to other hosts through NIC nic_of_gpu[i]
+///     NIC 0   NIC 1  ...  NIC n-1        (nic.rate a direction; a message costs nic.latency once)
+struct HostSpec {
+  int gpus = 1;
+  int nics = 1;
+  GpuSpec gpu;
+  PortSpec nvlink;  ///< unused where gpus == 1
+  PortSpec nic;
+  std::vector<int> nic_of_gpu;  ///< [gpus] local NIC index; default gpu * nics / gpus
+};
+
+/// `hosts` equal servers.
+struct Cluster {
+  int hosts = 1;
+  HostSpec host;
+
+  int gpus() const { return hosts * host.gpus; }
+  int nics() const { return hosts * host.nics; }
+  HostId host_of(GpuId gpu) const {
+    return HostId{static_cast<std::uint32_t>(at(gpu) / static_cast<std::size_t>(host.gpus))};
+  }
+  NicId nic_of(GpuId gpu) const {
+    const auto local = at(gpu) % static_cast<std::size_t>(host.gpus);
+    return NicId{static_cast<std::uint32_t>(at(host_of(gpu)) * static_cast<std::size_t>(host.nics) +
+                                            static_cast<std::size_t>(host.nic_of_gpu[local]))};
+  }
+};
+
+/// Reads `cluster:`. Hosts and GPUs come as presets or inline.
+Cluster read_cluster(const Section&);
+
+}  // namespace weft

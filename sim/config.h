@@ -1,0 +1,137 @@
+// Reading YAML strictly: every value has a unit and a place, nothing is unread, nothing defaulted
+// silently. The only file that includes yaml-cpp is config.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/units.h"
+
+namespace weft {
+
+/// Bad input (exit code 2). `what()` is the whole message:
+///   file:line:column: path: problem
+///     <source line>
+///     ^
+///   hint (nearest key, possible values, ...)
+struct ConfigError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+namespace config {
+struct Node;      // one YAML value with its place
+struct Document;  // files read, overrides, what was asked of them, what is resolved
+}  // namespace config
+
+/// One documented key, as `weft describe` shows it.
+struct KeyInfo {
+  std::string path;     ///< relative to the described section: "link.rate"
+  std::string type;     ///< "rate", "time", "size", "integer >= 1", "one of: a, b", ...
+  std::string initial;  ///< the default as text, or empty when the key is required
+  std::string example;  ///< for a required key
+  std::string help;     ///< what it means
+  std::string source;   ///< where the default comes from
+};
+
+/// What every getter is told of its key. `initial` empty means required; `example` then documents
+/// it (and is the value in describe mode).
+struct Key {
+  std::string_view name;
+  std::string_view help;
+  std::string_view initial = {};  ///< default, written as in YAML ("600 ns"); parsed like input
+  std::string_view source = {};   ///< why that default
+  std::string_view example = {};  ///< for required keys
+};
+
+/// A YAML mapping being read. Cheap to copy. Each getter marks its key as read, checks type, unit
+/// and range, throws ConfigError with the place, and writes the value to the resolved document.
+class Section {
+ public:
+  // ---- scalars; bounds are inclusive -------------------------------------------------------
+  std::string text(const Key&) const;
+  std::string choice(const Key&, const std::vector<std::string>& values) const;
+  bool boolean(const Key&) const;
+  std::int64_t integer(const Key&, std::int64_t least, std::int64_t most = INT64_MAX) const;
+  double number(const Key&, double least, double most) const;  ///< dimensionless, finite
+  Seconds time(const Key&, Seconds least = Seconds(0)) const;  ///< "600 ns", "1.5 us", "0 s"
+  BitsPerSecond rate(const Key&) const;                        ///< "400 Gbps", > 0
+  Bytes size(const Key&, Bytes least = Bytes(1)) const;        ///< "64 MiB", "1 GB", "100 B"
+  FlopsPerSecond speed(const Key&) const;                      ///< "989 TFLOPS", > 0
+
+  // ---- structure ---------------------------------------------------------------------------
+  bool has(std::string_view name) const;  ///< present and not null; does not mark it as read
+  bool is_mapping(std::string_view name) const;
+  bool is_sequence(std::string_view name) const;
+  /// A nested mapping. A missing one reads as empty (so that its keys' defaults apply).
+  Section section(std::string_view name, std::string_view help) const;
+  /// A sequence of mappings; never empty.
+  std::vector<Section> sections(std::string_view name, std::string_view help) const;
+  /// A sequence of integers, or of texts, or of numbers. `name` must be present.
+  std::vector<std::int64_t> integers(const Key&, std::int64_t least, std::int64_t most) const;
+  std::vector<std::string> texts(const Key&) const;
+  std::vector<double> numbers(const Key&, double least, double most) const;
+  /// A name or a mapping: where the value is text, `load` turns it into the text of a YAML document
+  /// (a preset, say) and that document's mapping is read in its place; where it is a mapping with
+  /// the key `preset`, that preset is the base and the mapping's own keys override it.
+  /// resolved.yaml holds the expanded mapping. `load` returns false when it knows no such name;
+  /// the text is then taken as a path of a YAML file relative to the scenario's; if there is none,
+  /// the error lists `known`.
+  using PresetLoader = std::function<bool(const std::string& name, std::string& yaml_text)>;
+  Section preset(std::string_view name, std::string_view help, const PresetLoader& load,
+                 const std::vector<std::string>& known, std::string_view initial = {}) const;
+
+  // ---- errors at a place -------------------------------------------------------------------
+  /// An error at key `name` of this section (at the section itself where it is absent or empty).
+  [[noreturn]] void fail(std::string_view name, const std::string& problem,
+                         const std::string& hint = {}) const;
+  /// "fabric.link": dotted path of this section.
+  const std::string& path() const;
+  /// True in describe mode (`describe_keys`): cross-key checks that examples cannot meet may be
+  /// skipped.
+  bool describing() const;
+
+ private:
+  friend class ConfigFile;
+  friend std::vector<KeyInfo> describe_keys(const std::function<void(const Section&)>&);
+  std::shared_ptr<config::Document> document_;
+  const config::Node* node_ = nullptr;
+  std::string path_;
+};
+
+/// A parsed scenario file with its overrides.
+class ConfigFile {
+ public:
+  /// Reads a file. Errors (cannot be opened, a folder, empty, binary, not YAML, duplicate keys, not
+  /// a mapping) are ConfigErrors. `overrides` are `a.b=c` texts: c is YAML, a.b a dotted path whose
+  /// parents are made where missing; a number indexes a sequence (`fabric.links.0.cables=2`).
+  static ConfigFile read_file(const std::string& path, const std::vector<std::string>& overrides);
+  /// The same from memory; `name` stands for the file in messages.
+  static ConfigFile read_text(const std::string& name, const std::string& text,
+                              const std::vector<std::string>& overrides);
+
+  Section root() const;
+  /// To be called when everything has been read: throws for the first key nobody asked for, with
+  /// the nearest known key of that mapping, or the section that has a key of that name.
+  void refuse_unread() const;
+  /// Every value used, defaults included, in the order of reading: keys shuffled in the input give
+  /// the same text. Reading it back gives the same values exactly.
+  std::string resolved_yaml() const;
+
+ private:
+  std::shared_ptr<config::Document> document_;
+};
+
+/// Runs `read` on an empty mapping in which required keys have their examples and returns all keys
+/// it asked for, in order: the documentation is what the loader really reads.
+std::vector<KeyInfo> describe_keys(const std::function<void(const Section&)>& read);
+
+/// The nearest of `known` to `name` (Damerau-Levenshtein, at most a third of the length + 1), or
+/// an empty text.
+std::string nearest(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// The fabric as a validated graph: NICs and switches, every cable two directed links with ids.
+#pragma once
+
+#include <boost/graph/adjacency_list.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster.h"
+#include "sim/config.h"
+#include "sim/ids.h"
+#include "sim/units.h"
+
+namespace weft {
+
+/// A NIC port or a switch. Names are made on demand: no text is kept per vertex.
+struct Vertex {
+  enum class Kind : std::uint8_t { nic, nic_port, network_switch };
+  Kind kind = Kind::network_switch;
+  std::uint8_t label = 0;       ///< index into Topology::vertex_labels ("leaf", "spine", "router")
+  std::uint8_t tier = 0;        ///< 0 for NICs, 1 for the switches NICs attach to, and so on up
+  std::int32_t group = -1;      ///< dragonfly group or fat-tree pod; -1 where there is none
+  std::uint32_t index = 0;      ///< number within its label
+};
+
+/// A directed link.
+struct Link {
+  LinkId id{};
+  BitsPerSecond capacity;
+  Seconds latency;
+  std::uint8_t tier = 0;     ///< index into Topology::link_tiers ("nic", "leaf-spine", "global")
+  std::uint8_t weight = 1;   ///< length for shortest paths: a dragonfly's global links weigh more
+};
+
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Link>;
+
+/// A fabric that has been built. Links are numbered from 0; link 2k and 2k+1 are one cable.
+/// INVARIANT: every NIC of the cluster has a vertex, `nics[NicId]`, and each pair of NICs is
+/// connected by switches alone (NICs do not forward).
+struct Topology {
+  std::string kind;                        ///< "fat_tree", ...
+  Graph graph;
+  std::vector<VertexId> nics;              ///< [hosts * nics per host]
+  int nics_per_host = 1;
+  std::vector<std::string> vertex_labels;  ///< "host" first, then the switches' labels
+  std::vector<std::string> vertex_names;   ///< only where the user named them (`graph`)
+  std::vector<std::string> link_tiers;
+  std::vector<Link> links;                 ///< [LinkId], a copy of the edge's property
+  std::vector<std::pair<VertexId, VertexId>> ends;  ///< [LinkId] from, to
+  std::vector<double> oversubscription;    ///< down : up per switch tier, lowest first
+  bool tree = false;                       ///< up/down structure: d_mod_k makes sense
+  int groups = 0;                          ///< dragonfly groups: valiant makes sense (0: none)
+
+  std::size_t switches() const;
+  std::size_t cables() const { return links.size() / 2; }
+  std::string name(VertexId) const;  ///< "host3.nic2", "spine4", "router2.5"
+  std::string name(LinkId) const;    ///< "leaf12->spine4", with "#1" for the second parallel cable
+};
+
+/// Builds a topology step by step, in the order of the calls. Every fabric goes through it, so the
+/// rules about NICs stand in one place.
+class TopologyBuilder {
+ public:
+  TopologyBuilder(std::string kind, const Cluster&);
+
+  /// Makes a switch; `label` names its row ("leaf"), `index` counts within it.
+  VertexId add_switch(std::string_view label, int tier, std::uint32_t index, int group = -1);
+  /// A cable between two switches, or two vertices in general.
+  void connect(VertexId a, VertexId b, const PortSpec& link, std::string_view tier,
+               std::uint8_t weight = 1);
+  /// `cables` cables from a NIC to a switch (or to another host's NIC). The NIC's own rate bounds
+  /// them together and its latency counts once per message, on the sending side: one cable becomes
+  /// one link of min(rate); several hang from an inner "nic_port" vertex.
+  void attach(NicId, VertexId, const PortSpec& link, int cables = 1);
+  /// Two NICs wired back to back.
+  void attach(NicId, NicId, const PortSpec& link, int cables = 1);
+
+  VertexId nic(NicId id) const;
+  Topology& topology() { return topology_; }  ///< to set names, oversubscription, groups
+  /// Checks the invariant and hands the topology over. A disconnected pair is `failure(text)`.
+  Topology finish();
+  /// Empty when every NIC reaches every other, else what is cut off: "host3.nic0 and host0.nic0".
+  std::string disconnected() const;
+
+ private:
+  Topology topology_;
+  const Cluster& cluster_;
+};
+
+/// A fabric as the user described it, before it is built.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  /// Builds it for the cluster. Throws ConfigError where the hosts do not fit.
+  virtual Topology build(const Cluster&) const = 0;
+};
+
+/// Closed facts about a topology, for `weft topology` and summary.json.
+struct TopologyFacts {
+  std::size_t switches = 0;
+  std::size_t cables = 0;
+  std::vector<std::pair<std::string, std::size_t>> switches_by_label;
+  std::vector<std::pair<std::string, std::size_t>> cables_by_tier;
+  std::size_t most_ports = 0;        ///< ports used on the fullest switch
+  int diameter_hops = 0;             ///< most links on a shortest NIC-to-NIC path
+  BitsPerSecond bisection;           ///< minimum cut between the first and second half of the NICs
+  double oversubscription = 1;       ///< the largest over the tiers
+  std::size_t shortest_paths = 0;    ///< equal-cost paths between the first and the last NIC
+};
+TopologyFacts facts_of(const Topology&);
+
+/// GraphViz and GraphML of the graph (Boost.Graph's writers).
+void write_dot(const Topology&, std::ostream&);
+void write_graphml(const Topology&, std::ostream&);
+
+}  // namespace weft
