@@ -14,9 +14,10 @@ namespace weft {
 /// What a GPU can do. Peaks are dense (no structured sparsity).
 struct GpuSpec {
   std::string name;
-  FlopsPerSecond peak;         ///< 16-bit matrix peak
+  FlopsPerSecond peak;           ///< 16-bit matrix peak
   double matmul_efficiency = 1;  ///< fraction of peak that large matrix products reach
   Bytes memory;
+  BitsPerSecond memory_rate;     ///< of the GPU's memory (HBM), for what is bound by it
 };
 
 /// A full-duplex port: `rate` per direction, `latency` one way.
@@ -26,7 +27,8 @@ struct PortSpec {
 };
 
 ///     GPU 0   GPU 1  ...  GPU g-1        each GPU: one full-duplex port into the NVSwitch
-///       |       |            |           (nvlink.rate a direction; GPU to GPU costs nvlink.latency)
+///       |       |            |           (nvlink.rate a direction; a message costs nvlink.latency
+///       |       |            |            once, from GPU to GPU)
 ///     [         NVSwitch         ]
 ///       :       :            :           GPU i sends to other hosts through NIC nic_of_gpu[i]
 ///     NIC 0   NIC 1  ...  NIC n-1        (nic.rate a direction; a message costs nic.latency once)
@@ -56,7 +58,8 @@ struct Cluster {
   }
 };
 
-/// Reads `cluster:`. Hosts and GPUs come as presets or inline.
+/// Reads the section `cluster`; hosts and GPUs come as presets, files or mappings. ConfigError where
+/// several GPUs have no NVLink, there are more NICs than GPUs, or the NICs are not shared out.
 Cluster read_cluster(const Section&);
 
 }  // namespace weft

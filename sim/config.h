@@ -1,5 +1,5 @@
 // Reading YAML strictly: every value has a unit and a place, nothing is unread, nothing defaulted
-// silently. The only file that includes yaml-cpp is config.cpp.
+// silently. The only file that includes yaml-cpp is yaml_tree.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,18 @@ struct ConfigError : std::runtime_error {
 namespace config {
 struct Node;      // one YAML value with its place
 struct Document;  // files read, overrides, what was asked of them, what is resolved
+struct Access;    // what the getters have in common
 }  // namespace config
 
 /// One documented key, as `weft describe` shows it.
 struct KeyInfo {
-  std::string path;     ///< relative to the described section: "link.rate"
-  std::string type;     ///< "rate", "time", "size", "integer >= 1", "one of: a, b", ...
-  std::string initial;  ///< the default as text, or empty when the key is required
-  std::string example;  ///< for a required key
-  std::string help;     ///< what it means
-  std::string source;   ///< where the default comes from
+  std::string path;       ///< relative to the described section: "link.rate"
+  std::string type;       ///< "rate", "time", "size", "integer >= 1", "one of: a, b", ...
+  std::string initial;    ///< the default as text, or empty when there is none
+  std::string example;    ///< for a required key
+  std::string help;       ///< what it means
+  std::string source;     ///< where the default comes from
+  bool required = false;  ///< without it the mapping is refused
 };
 
 /// What every getter is told of its key. `initial` empty means required; `example` then documents
@@ -52,38 +54,42 @@ struct Key {
 /// and range, throws ConfigError with the place, and writes the value to the resolved document.
 class Section {
  public:
-  // ---- scalars; bounds are inclusive -------------------------------------------------------
+  // ---- scalars; bounds are inclusive. Quantities have upper bounds that keep sums of them finite:
+  // times 1e9 s, rates 1e18 bps, sizes 1 EiB, speeds 1e21 FLOPS; rates and speeds are >= 1.
   std::string text(const Key&) const;
   std::string choice(const Key&, const std::vector<std::string>& values) const;
   bool boolean(const Key&) const;
   std::int64_t integer(const Key&, std::int64_t least, std::int64_t most = INT64_MAX) const;
   double number(const Key&, double least, double most) const;  ///< dimensionless, finite
   Seconds time(const Key&, Seconds least = Seconds(0)) const;  ///< "600 ns", "1.5 us", "0 s"
-  BitsPerSecond rate(const Key&) const;                        ///< "400 Gbps", > 0
+  BitsPerSecond rate(const Key&) const;                        ///< "400 Gbps", "50 GB/s", > 0
   Bytes size(const Key&, Bytes least = Bytes(1)) const;        ///< "64 MiB", "1 GB", "100 B"
   FlopsPerSecond speed(const Key&) const;                      ///< "989 TFLOPS", > 0
 
   // ---- structure ---------------------------------------------------------------------------
-  bool has(std::string_view name) const;  ///< present and not null; does not mark it as read
+  /// Present and not null; does not mark it as read. Always true in describe mode, so that keys
+  /// read only where present are described too.
+  bool has(std::string_view name) const;
   bool is_mapping(std::string_view name) const;
   bool is_sequence(std::string_view name) const;
   /// A nested mapping. A missing one reads as empty (so that its keys' defaults apply).
   Section section(std::string_view name, std::string_view help) const;
   /// A sequence of mappings; never empty.
   std::vector<Section> sections(std::string_view name, std::string_view help) const;
-  /// A sequence of integers, or of texts, or of numbers. `name` must be present.
+  /// A sequence of integers, of texts or of numbers; never empty. A default is a YAML sequence.
   std::vector<std::int64_t> integers(const Key&, std::int64_t least, std::int64_t most) const;
   std::vector<std::string> texts(const Key&) const;
   std::vector<double> numbers(const Key&, double least, double most) const;
   /// A name or a mapping: where the value is text, `load` turns it into the text of a YAML document
   /// (a preset, say) and that document's mapping is read in its place; where it is a mapping with
-  /// the key `preset`, that preset is the base and the mapping's own keys override it.
-  /// resolved.yaml holds the expanded mapping. `load` returns false when it knows no such name;
-  /// the text is then taken as a path of a YAML file relative to the scenario's; if there is none,
-  /// the error lists `known`.
+  /// the key `preset`, that preset is the base and the mapping's own keys override it, nested
+  /// mappings key by key. resolved.yaml holds the expanded mapping. `load` returns false when it
+  /// knows no such name; the text is then taken as a path of a YAML file, relative to the file that
+  /// names it; if there is none, the error lists `known`.
   using PresetLoader = std::function<bool(const std::string& name, std::string& yaml_text)>;
   Section preset(std::string_view name, std::string_view help, const PresetLoader& load,
-                 const std::vector<std::string>& known, std::string_view initial = {}) const;
+                 const std::vector<std::string>& known, std::string_view initial = {},
+                 std::string_view source = {}) const;
 
   // ---- errors at a place -------------------------------------------------------------------
   /// An error at key `name` of this section (at the section itself where it is absent or empty).
@@ -97,9 +103,10 @@ class Section {
 
  private:
   friend class ConfigFile;
+  friend struct config::Access;
   friend std::vector<KeyInfo> describe_keys(const std::function<void(const Section&)>&);
   std::shared_ptr<config::Document> document_;
-  const config::Node* node_ = nullptr;
+  config::Node* node_ = nullptr;
   std::string path_;
 };
 
@@ -108,7 +115,9 @@ class ConfigFile {
  public:
   /// Reads a file. Errors (cannot be opened, a folder, empty, binary, not YAML, duplicate keys, not
   /// a mapping) are ConfigErrors. `overrides` are `a.b=c` texts: c is YAML, a.b a dotted path whose
-  /// parents are made where missing; a number indexes a sequence (`fabric.links.0.cables=2`).
+  /// parents are made where missing; a number indexes a sequence (`fabric.links.0.cables=2`); a
+  /// parent that names a preset (`cluster.host: dgx_h100`) becomes that preset with the key
+  /// changed.
   static ConfigFile read_file(const std::string& path, const std::vector<std::string>& overrides);
   /// The same from memory; `name` stands for the file in messages.
   static ConfigFile read_text(const std::string& name, const std::string& text,

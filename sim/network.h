@@ -19,7 +19,8 @@ struct LinkSpec {
 };
 
 /// Link ids: first the fabric's (as in Topology), then two for each GPU: its port towards the
-/// NVSwitch, then from it. const after construction but for the router's caches.
+/// NVSwitch, then from it (none where hosts have one GPU). const after construction but for the
+/// router's caches.
 class Network {
  public:
   Network(const Cluster&, const Topology&, Router&);
@@ -30,8 +31,12 @@ class Network {
                std::vector<LinkId>& path) const;
 
   const std::vector<LinkSpec>& links() const { return links_; }
-  LinkId nvlink_out(GpuId gpu) const { return LinkId{first_nvlink_ + 2 * static_cast<std::uint32_t>(gpu)}; }
-  LinkId nvlink_in(GpuId gpu) const { return LinkId{first_nvlink_ + 2 * static_cast<std::uint32_t>(gpu) + 1}; }
+  LinkId nvlink_out(GpuId gpu) const {
+    return LinkId{first_nvlink_ + 2 * static_cast<std::uint32_t>(gpu)};
+  }
+  LinkId nvlink_in(GpuId gpu) const {
+    return LinkId{first_nvlink_ + 2 * static_cast<std::uint32_t>(gpu) + 1};
+  }
   bool is_nvlink(LinkId id) const { return at(id) >= first_nvlink_; }
   std::string name(LinkId) const;
   const std::string& tier(LinkId) const;  ///< "nvlink" or the topology's tier name

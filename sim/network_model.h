@@ -30,8 +30,10 @@ struct LinkUse {
   bool rates_known = true;
 };
 
-/// Hears of what ended. Called by the kernel at the instant it happens, in the order of starting
-/// for equal instants; it may start flows and timers. Must not throw.
+/// Hears of what ended. Called by the kernel at the instant it happens: first the flows in the
+/// order of starting, then the timers in the order of setting. It may start flows and set timers;
+/// what is due at the same instant again is told after the others. It should not throw: what it
+/// throws stops the run and comes out of Kernel::run().
 class EventHandler {
  public:
   virtual ~EventHandler() = default;
@@ -48,7 +50,9 @@ using FlowHandle = std::uint32_t;
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
-  /// Starts a flow now; `token` comes back in EventHandler. A size of 0 ends after the latency.
+  /// Starts a flow now; `token` comes back in EventHandler. A size of 0 ends after the latency. On
+  /// a link that is down it fails at once. `path` is not empty; a link that it crosses k times
+  /// gives it one share for k.
   virtual FlowHandle start(std::span<const LinkId> path, Bytes size, Seconds latency,
                            std::uint64_t token) = 0;
   /// Starts many equal flows that progress together, at the rate of the slowest: one variable that
@@ -64,7 +68,7 @@ class NetworkModel {
 };
 
 /// SimGrid's kernel: one clock, our timers, one network model. One per process and lifetime:
-/// a second one is an InternalError.
+/// a second one is an InternalError. Signal handlers stay as they were.
 class Kernel {
  public:
   /// `model` is "fluid" or "simgrid_cm02".
@@ -75,9 +79,9 @@ class Kernel {
   /// on_timer(token) at `time` (>= now), after everything that was due before.
   void at(double time, std::uint64_t token);
   NetworkModel& network();
-  /// Runs until nothing is left to happen.
+  /// Runs until nothing is left to happen, or stop(). May be called again after more was started.
   void run();
-  /// Makes run() return after the current instant.
+  /// Makes run() return after the current instant, for good: flows under way are given up.
   void stop();
 
  private:

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "sim/config.h"
 
 namespace weft {
 
@@ -12,6 +15,11 @@ struct Preset {
   std::string yaml;
 };
 
+/// All of them, by kind and name. Generated from the folders by cmake/embed_presets.cmake.
 const std::vector<Preset>& presets();
+
+/// The names of one kind, and what finds them for Section::preset.
+std::vector<std::string> preset_names(std::string_view kind);
+Section::PresetLoader preset_loader(std::string_view kind);
 
 }  // namespace weft

@@ -22,8 +22,9 @@ struct RoutingSpec {
 class Router {
  public:
   virtual ~Router() = default;
-  /// Appends the links from one NIC to another to `path`. `flow_key` is what ECMP hashes beside the
-  /// two NICs (a queue pair's number, say). Precondition: source != destination.
+  /// Appends the links from one NIC to another to `path`. Not for several threads at once: what is
+  /// known of a destination is computed when first asked for. `flow_key` is what ECMP hashes beside
+  /// the two NICs (a queue pair's number, say). Precondition: source != destination.
   virtual void route(NicId source, NicId destination, std::uint64_t flow_key,
                      std::vector<LinkId>& path) = 0;
 };

@@ -3,8 +3,10 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster.h"
@@ -18,10 +20,10 @@ namespace weft {
 struct Vertex {
   enum class Kind : std::uint8_t { nic, nic_port, network_switch };
   Kind kind = Kind::network_switch;
-  std::uint8_t label = 0;       ///< index into Topology::vertex_labels ("leaf", "spine", "router")
-  std::uint8_t tier = 0;        ///< 0 for NICs, 1 for the switches NICs attach to, and so on up
-  std::int32_t group = -1;      ///< dragonfly group or fat-tree pod; -1 where there is none
-  std::uint32_t index = 0;      ///< number within its label
+  std::uint8_t label = 0;   ///< index into Topology::vertex_labels ("leaf", "spine", "router")
+  std::uint8_t tier = 0;    ///< 0 for NICs, 1 for the switches NICs attach to, and so on up
+  std::int32_t group = -1;  ///< dragonfly group or fat-tree pod; -1 where there is none
+  std::uint32_t index = 0;  ///< number within its label; where Topology::groups > 0, in its group
 };
 
 /// A directed link.
@@ -29,31 +31,63 @@ struct Link {
   LinkId id{};
   BitsPerSecond capacity;
   Seconds latency;
-  std::uint8_t tier = 0;     ///< index into Topology::link_tiers ("nic", "leaf-spine", "global")
-  std::uint8_t weight = 1;   ///< length for shortest paths: a dragonfly's global links weigh more
+  std::uint8_t tier = 0;    ///< index into Topology::link_tiers ("nic", "leaf-spine", "global")
+  std::uint8_t weight = 1;  ///< length for shortest paths: a dragonfly's global links weigh more
 };
 
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Link>;
+/// Boost's adjacency list, but it moves and is never copied (Boost 1.74 copies where one moves).
+/// Out edges of a vertex stand in the order of their link ids.
+struct Graph : boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Link> {
+  using adjacency_list::adjacency_list;
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  Graph(Graph&& other) noexcept { m_vertices.swap(other.m_vertices); }
+  Graph& operator=(Graph&& other) noexcept {
+    m_vertices.swap(other.m_vertices);
+    return *this;
+  }
+  ~Graph() = default;
+};
+
+/// A cable of a NIC, seen from the NIC.
+struct NicCable {
+  VertexId far{};  ///< the switch at the other end, or the other NIC (never its inner port)
+  LinkId out{};    ///< away from the NIC
+  LinkId in{};     ///< towards the NIC
+};
+
+/// All cables of a NIC in the order of their ids, and the links between the NIC and its inner port
+/// where it has several.
+struct NicCables {
+  bool has_port = false;
+  LinkId port_out{};  ///< NIC to inner port; only where has_port
+  LinkId port_in{};   ///< inner port to NIC; only where has_port
+  std::vector<NicCable> cables;
+};
 
 /// A fabric that has been built. Links are numbered from 0; link 2k and 2k+1 are one cable.
 /// INVARIANT: every NIC of the cluster has a vertex, `nics[NicId]`, and each pair of NICs is
 /// connected by switches alone (NICs do not forward).
 struct Topology {
-  std::string kind;                        ///< "fat_tree", ...
+  std::string kind;  ///< "fat_tree", ...
   Graph graph;
-  std::vector<VertexId> nics;              ///< [hosts * nics per host]
+  std::vector<VertexId> nics;  ///< [hosts * nics per host]
   int nics_per_host = 1;
   std::vector<std::string> vertex_labels;  ///< "host" first, then the switches' labels
   std::vector<std::string> vertex_names;   ///< only where the user named them (`graph`)
   std::vector<std::string> link_tiers;
-  std::vector<Link> links;                 ///< [LinkId], a copy of the edge's property
+  std::vector<Link> links;                          ///< [LinkId], a copy of the edge's property
   std::vector<std::pair<VertexId, VertexId>> ends;  ///< [LinkId] from, to
-  std::vector<double> oversubscription;    ///< down : up per switch tier, lowest first
-  bool tree = false;                       ///< up/down structure: d_mod_k makes sense
-  int groups = 0;                          ///< dragonfly groups: valiant makes sense (0: none)
+  std::vector<double> oversubscription;             ///< down : up per switch tier, lowest first
+  bool tree = false;                                ///< up/down structure: d_mod_k makes sense
+  int groups = 0;  ///< dragonfly groups: valiant makes sense (0: none)
 
   std::size_t switches() const;
-  std::size_t cables() const { return links.size() / 2; }
+  /// Cables one could buy: the inner links of NICs with several ports do not count.
+  std::size_t cables() const;
+  NicCables cables_of(NicId) const;
+  bool is_switch(VertexId id) const { return graph[at(id)].kind == Vertex::Kind::network_switch; }
   std::string name(VertexId) const;  ///< "host3.nic2", "spine4", "router2.5"
   std::string name(LinkId) const;    ///< "leaf12->spine4", with "#1" for the second parallel cable
 };
@@ -66,7 +100,7 @@ class TopologyBuilder {
 
   /// Makes a switch; `label` names its row ("leaf"), `index` counts within it.
   VertexId add_switch(std::string_view label, int tier, std::uint32_t index, int group = -1);
-  /// A cable between two switches, or two vertices in general.
+  /// A cable between two switches.
   void connect(VertexId a, VertexId b, const PortSpec& link, std::string_view tier,
                std::uint8_t weight = 1);
   /// `cables` cables from a NIC to a switch (or to another host's NIC). The NIC's own rate bounds
@@ -78,14 +112,26 @@ class TopologyBuilder {
 
   VertexId nic(NicId id) const;
   Topology& topology() { return topology_; }  ///< to set names, oversubscription, groups
-  /// Checks the invariant and hands the topology over. A disconnected pair is `failure(text)`.
-  Topology finish();
   /// Empty when every NIC reaches every other, else what is cut off: "host3.nic0 and host0.nic0".
   std::string disconnected() const;
+  /// Numbers the links in the order of the cables and hands the topology over. Precondition:
+  /// disconnected() is empty (checked), and nothing is called afterwards.
+  Topology finish();
 
  private:
+  struct Cable {
+    VertexId a{}, b{};
+    PortSpec link;
+    std::uint8_t tier = 0, weight = 1;
+  };
+  VertexId inner_port(VertexId nic);
+  void add_cable(VertexId a, VertexId b, const Link& forth, const Link& back);
+
   Topology topology_;
   const Cluster& cluster_;
+  std::vector<Cable> cables_;             // as asked for; they become links in finish()
+  std::vector<std::uint32_t> cables_at_;  // [NicId] how many end there
+  std::vector<VertexId> ports_;           // [NicId] its inner port, once made; else the NIC
 };
 
 /// A fabric as the user described it, before it is built.
@@ -102,15 +148,17 @@ struct TopologyFacts {
   std::size_t cables = 0;
   std::vector<std::pair<std::string, std::size_t>> switches_by_label;
   std::vector<std::pair<std::string, std::size_t>> cables_by_tier;
-  std::size_t most_ports = 0;        ///< ports used on the fullest switch
-  int diameter_hops = 0;             ///< most links on a shortest NIC-to-NIC path
-  BitsPerSecond bisection;           ///< minimum cut between the first and second half of the NICs
-  double oversubscription = 1;       ///< the largest over the tiers
-  std::size_t shortest_paths = 0;    ///< equal-cost paths between the first and the last NIC
+  std::size_t most_ports = 0;      ///< ports used on the fullest switch
+  int diameter_hops = 0;           ///< most cables on a shortest (fewest cables) NIC-to-NIC path
+  BitsPerSecond bisection;         ///< minimum cut between the NICs of the first and second half
+                                   ///< of the hosts (the smaller half first)
+  double oversubscription = 1;     ///< the largest over the tiers
+  std::size_t shortest_paths = 0;  ///< equal-cost paths between the first and the last NIC
 };
 TopologyFacts facts_of(const Topology&);
 
-/// GraphViz and GraphML of the graph (Boost.Graph's writers).
+/// GraphViz and GraphML (Boost.Graph's writers): undirected, one edge per cable, parallel ones
+/// kept, with name, tier, rate_bps and latency_s (of the cable alone).
 void write_dot(const Topology&, std::ostream&);
 void write_graphml(const Topology&, std::ostream&);
 

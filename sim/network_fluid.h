@@ -1,0 +1,263 @@
+// The default network model: max-min fair fluid flows, re-solved only where something changed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/network_driver.h"
+
+namespace weft {
+
+/// Max-min fair sharing of directed links between flows on fixed paths.
+///
+/// **What it computes.** A flow waits for its latency, then sends at a rate that the flows present
+/// determine. An allocation is max-min fair if and only if every flow has a *bottleneck*: a link on
+/// its path that is saturated and on which no flow is faster (Bertsekas and Gallager, Data
+/// Networks, 2nd edition, 1992, section 6.5.2). A coupled flow of weight w on a link takes w times
+/// its rate there, and counts as w flows in the link's fair share. A plain flow has weight 1, or k
+/// where its path crosses a link k times.
+///
+/// **INVARIANT.** After solve(), every sending flow's `bottleneck` names such a link, to a relative
+/// tolerance of 1e-11 (kTolerance), and no link carries more than its capacity.
+///
+/// **How.** From scratch, progressive filling finds the allocation (same source): take the link
+/// with the least fair share, freeze its flows at that share, subtract them elsewhere, repeat. Here
+/// only a *working set* of flows is filled, all others keep their rates as if they were part of the
+/// links' capacities:
+///  1. Seeds: the flows that started; those whose bottleneck is a link that a flow left or joined;
+///     all flows of a link whose capacity changed. A flow that is alone on each of its links gets
+///     the least capacity at once.
+///  2. Seeds that share no link with other seeds, directly or through further seeds, are separate
+///     components, each solved by itself.
+///  3. The component is filled progressively.
+///  4. Every link it touches is checked in O(1): a flow outside that is faster than the level at
+///     which an inside flow was frozen there, or whose bottleneck this link was and no longer is
+///     (unsaturated, or an inside flow became faster), joins the working set, and filling repeats.
+///     Without such a flow the invariant holds everywhere: untouched links did not change.
+///
+/// **Cost.** With k flows in the final working set, h hops each, L links touched, r rounds (the set
+/// grows in each): O(r (k h + L log L)) plus one pass over the flows of each link that was touched
+/// or was a bottleneck. k is at most the number of flows, typically a few. Memory: 128 bytes a live
+/// flow of up to 6 hops plus 8 a hop, 96 a link; nothing for flows that have ended.
+///
+/// **Accounting.** Bytes of ended flows are added whole, so their sum is exact; load, saturated
+/// time and peaks change in O(1) per hop whenever a rate does.
+class FluidNetwork final : public DrivenNetwork {
+ public:
+  explicit FluidNetwork(const std::vector<LinkSpec>&);
+
+  FlowHandle start(std::span<const LinkId> path, Bytes size, Seconds latency,
+                   std::uint64_t token) override;
+  FlowHandle start_coupled(std::span<const WeightedLink> links, double bytes, Seconds latency,
+                           std::uint64_t token) override;
+  bool can_couple() const override { return true; }
+  void set_capacity(LinkId, BitsPerSecond) override;
+  LinkUse use(LinkId) const override;
+  std::uint64_t flows_started() const override { return started_; }
+
+  double next_event(double now) override;
+  void advance(double now, EventHandler&) override;
+  bool hears_late() const override { return false; }
+  void halt() override {}
+
+  /// Bytes per second of a live flow (of each member, where coupled) since the last next_event();
+  /// 0 while it waits for its latency.
+  double rate(FlowHandle) const;
+  std::size_t live_flows() const { return flows_.size() - unused_.size(); }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kInlineHops = 6;
+  static constexpr double kTolerance = 1e-11;
+
+  /// One crossing of a link: which, and where in its list of flows.
+  struct Hop {
+    std::uint32_t link;
+    std::uint32_t place;
+  };
+  /// One flow on a link: which, and at which of its hops.
+  struct Slot {
+    std::uint32_t flow;
+    std::uint32_t hop;
+  };
+  enum class State : std::uint8_t { free, waiting, sending };
+
+  struct alignas(64) Flow {
+    double rate = 0;   // bytes/s
+    double left = 0;   // bytes unsent at `since`
+    double since = 0;  // seconds
+    double size = 0;   // bytes
+    std::uint64_t token = 0;
+    std::uint64_t sequence = 0;        // order of starting
+    QueueHook hook;                    // in queue_: end of the latency or of the transfer
+    std::uint32_t bottleneck = kNone;  // a link
+    std::uint32_t mark = 0;            // set it was last put in, see new_mark()
+    std::uint32_t hops = 0;
+    std::uint32_t long_path = kNone;  // in long_paths_, where `path` is too small
+    State state = State::free;
+    bool weighted = false;  // some weight is not 1: see LongPath
+    std::array<Hop, kInlineHops> path;
+  };
+  static_assert(sizeof(Flow) == 128);
+
+  struct LongPath {
+    std::vector<Hop> hops;
+    std::vector<std::uint32_t> weights;  // empty unless weighted
+  };
+
+  /// A list of slots: two in place, more on the heap; shrinks again.
+  class SlotList {
+   public:
+    SlotList() : few_{} {}
+    ~SlotList() {
+      if (room_ > kFew) delete[] many_;
+    }
+    SlotList(const SlotList&) = delete;
+    SlotList& operator=(const SlotList&) = delete;
+
+    std::uint32_t size() const { return size_; }
+    Slot* begin() { return room_ > kFew ? many_ : few_; }
+    Slot* end() { return begin() + size_; }
+    const Slot* begin() const { return room_ > kFew ? many_ : few_; }
+    const Slot* end() const { return begin() + size_; }
+    void push(Slot slot) {
+      if (size_ == room_) resize(2 * room_);
+      begin()[size_++] = slot;
+    }
+    /// Fills the gap at `place` with the last slot, which is returned.
+    Slot take_out(std::uint32_t place) {
+      Slot* slots = begin();
+      const Slot last = slots[--size_];
+      slots[place] = last;
+      if (room_ > 4 * kFew && size_ < room_ / 4) resize(room_ / 2);
+      return last;
+    }
+
+   private:
+    static constexpr std::uint32_t kFew = 2;
+    void resize(std::uint32_t room);
+
+    union {
+      Slot few_[kFew];
+      Slot* many_;
+    };
+    std::uint32_t size_ = 0;
+    std::uint32_t room_ = kFew;
+  };
+
+  struct alignas(64) Link {
+    double capacity = 0;  // bytes/s; 0: down
+    double load = 0;      // bytes/s
+    double since = 0;     // when it became saturated, where it is
+    SlotList flows;       // sending
+    std::uint32_t mark = 0;
+    std::uint32_t local = 0;   // index in touched_, where marked
+    std::uint32_t weight = 0;  // flows, coupled ones counted as their weights
+    bool saturated = false;
+    bool dirty = false;    // in dirty_
+    bool changed = false;  // dirty, and by a new capacity
+  };
+  static_assert(sizeof(Link) == 64);
+
+  struct Account {
+    double bytes = 0;  // of ended flows
+    double saturated_s = 0;
+    double peak_utilization = 0;
+    std::uint32_t peak_flows = 0;
+  };
+
+  /// A link in the component being solved.
+  struct Touched {
+    double remaining;    // capacity that the inside flows frozen so far and the outside ones leave
+    double share;        // of it for each inside flow not frozen yet
+    double unfrozen;     // weight of those
+    double level;        // rate at which this link froze flows; kInfinity: it froze none
+    double fastest;      // highest rate of an inside flow
+    double outside;      // load of the outside flows
+    double inside;       // weight of the inside flows
+    double outside_top;  // highest rate of an outside flow
+    double
+        held_least;  // lowest rate of the outside flows whose bottleneck this is; kInfinity: none
+    std::uint32_t link;
+    bool stale;  // the last four are to be counted
+  };
+  struct Member {
+    std::uint32_t flow;
+    double old_rate;
+  };
+  struct Candidate {
+    double share;
+    std::uint32_t touched;
+  };
+  struct Ended {
+    std::uint64_t sequence;
+    std::uint64_t token;
+    double left;  // bytes; < 0 where it was done
+  };
+  struct HookOf {
+    std::vector<Flow>* flows;
+    QueueHook& operator()(std::uint32_t flow) const { return (*flows)[flow].hook; }
+  };
+
+  Hop* path_of(Flow& flow) {
+    return flow.long_path == kNone ? flow.path.data() : long_paths_[flow.long_path].hops.data();
+  }
+  std::uint32_t weight_of(const Flow& flow, std::uint32_t hop) const {
+    return flow.weighted ? long_paths_[flow.long_path].weights[hop] : 1;
+  }
+
+  std::uint32_t new_flow(double bytes, std::uint64_t token);
+  void make_long_path(Flow&, std::uint32_t hops);
+  void free_flow(std::uint32_t);
+  FlowHandle launch(std::uint32_t flow, double latency);
+  void attach(std::uint32_t flow);
+  void detach(std::uint32_t flow);
+  void end(std::uint32_t flow, bool done);
+  void set_load(Link&, Account&, double load);
+  void set_rate(std::uint32_t flow, double rate, double old_rate);
+  void mark_dirty(std::uint32_t link);
+  std::uint32_t new_mark();
+
+  void solve();
+  bool solve_alone(std::uint32_t flow);
+  void seed(std::uint32_t flow, std::uint32_t mark);
+  void seed_held_by(std::uint32_t link, std::uint32_t mark);
+  void solve_component(std::uint32_t seed, std::uint32_t seeds_mark);
+  void add_member(std::uint32_t flow, std::uint32_t mark);
+  void touch_links(std::size_t first_member, std::uint32_t mark, std::uint32_t seeds_mark);
+  void count(Touched&, std::uint32_t mark);
+  void fill(std::uint32_t mark);
+  void freeze(std::uint32_t touched, std::uint32_t mark);
+  bool grow(std::uint32_t mark);
+  void commit();
+
+  std::vector<Link> links_;
+  std::vector<Account> accounts_;  // [link]
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> unused_;  // indices into flows_
+  std::vector<LongPath> long_paths_;
+  std::vector<std::uint32_t> unused_long_paths_;
+  EventQueue<HookOf> queue_;
+  double now_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint32_t mark_ = 0;
+
+  std::vector<std::uint32_t> fresh_;  // flows that began to send since the last solve()
+  std::vector<std::uint32_t> dirty_;  // links that flows left, or whose capacity changed
+  std::vector<Ended> failed_;         // not yet told
+
+  // Scratch space, kept to save allocations.
+  std::vector<std::uint32_t> seeds_;
+  std::size_t pending_seeds_ = 0;  // not yet in a component
+  std::vector<Member> members_;
+  std::vector<Touched> touched_;
+  std::vector<Candidate> candidates_;
+  std::size_t unfrozen_ = 0;
+  std::vector<std::uint32_t> batch_;
+  std::vector<Ended> ended_;
+};
+
+}  // namespace weft
