@@ -1,7 +1,6 @@
 // Programmer errors: on in Release, never reachable from input.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -13,12 +12,11 @@ struct InternalError : std::logic_error {
 };
 
 /// Throws InternalError with the place of the call unless `condition` holds.
-inline void check(bool condition, const char* message,
-                  std::source_location where = std::source_location::current()) {
+inline void check(bool condition, const char* message, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   if (condition) [[likely]]
     return;
-  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
-                      message);
+  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": " + message);
 }
 
 }  // namespace weft

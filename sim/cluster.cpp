@@ -35,7 +35,8 @@ GpuSpec read_gpu(const Section& gpu) {
   spec.memory = gpu.size({.name = "memory", .help = "of one GPU", .example = "80 GB"});
   spec.memory_rate = gpu.rate({.name = "memory_rate",
                                .help = "of the GPU's memory, for what is bound by it: the optimizer",
-                               .example = "3350 GB/s"});
+                               .initial = "3350 GB/s",
+                               .source = "an H100's (ml-engineering by S. Bekman)"});
   return spec;
 }
 

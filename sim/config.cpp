@@ -275,12 +275,19 @@ struct Access {
     return list;
   }
 
+  /// "for example `key: value`", or nothing where the key has no example.
+  static std::string example_hint(const Value& value) {
+    if (value.example.empty()) return {};
+    const std::string_view name = std::string_view(value.path).substr(value.path.rfind('.') + 1);
+    return fmt::format("for example `{}: {}`", name, value.example);
+  }
+
   [[noreturn]] static void expected(const Value& value, const std::string& what,
-                                    std::string hint = {}) {
+                                    const std::string& hint = {}) {
     fail_at(value.place, value.path,
             fmt::format("expected {}, not {}{}", what, value.is_default ? "the default " : "",
                         kind_of(*value.node)),
-            hint);
+            hint.empty() ? example_hint(value) : hint);
   }
 
   static std::string units_hint(const Value& value, const Dimension& dimension) {
@@ -320,7 +327,8 @@ struct Access {
   /// A quantity between bounds as a double, resolved.
   static double bounded(const Section& section, const Key& key, const Dimension& dimension,
                         double least, double most, const std::string& type) {
-    const Value found = value(section, key, type, dimension.example);
+    Value found = value(section, key, type, dimension.example);
+    if (found.example.empty()) found.example = dimension.example;
     const std::string what =
         article(range_text(std::string(dimension.noun), quantity_text(least, dimension),
                            quantity_text(most, dimension)));
@@ -582,14 +590,16 @@ BitsPerSecond Section::rate(const Key& key) const {
 Bytes Section::size(const Key& key, Bytes least) const {
   std::string type = "size";
   if (least > Bytes(1)) type += " >= " + config::size_text(least.value);
-  const Value found = Access::value(*this, key, type, config::kSize.example);
+  Value found = Access::value(*this, key, type, config::kSize.example);
+  if (found.example.empty()) found.example = config::kSize.example;
   const std::string what = config::range_text("a size", config::size_text(least.value),
                                               config::size_text(config::kLargestSize));
   const config::Decimal exact = Access::quantity(found, config::kSize, what);
   const std::optional<std::uint64_t> bytes = exact.whole();
   if (!bytes && !exact.negative && exact.rounded() < static_cast<double>(config::kLargestSize))
     config::fail_at(found.place, found.path,
-                    config::quote(found.node->text) + " is not a whole number of bytes");
+                    config::quote(found.node->text) + " is not a whole number of bytes",
+                    Access::example_hint(found));
   if (!bytes || *bytes < least.value || *bytes > config::kLargestSize)
     Access::expected(found, what);
   Access::resolve(*this, key.name, config::size_text(*bytes));

@@ -118,6 +118,12 @@ class Engine : public EventHandler {
     bool in_call = false;    ///< the part's collective runs
     double part_start = 0;
   };
+  /// The paths of a stream's messages: those to one peer share a connection per lane.
+  struct Connection {
+    std::uint32_t peer = UINT32_MAX;
+    std::uint8_t inbox = 0;
+    std::vector<Route> routes;  ///< [lanes]
+  };
   /// A collective that not all workers have joined, or that runs.
   struct Join {
     std::uint32_t joined = 0;
@@ -164,6 +170,7 @@ class Engine : public EventHandler {
     activity_.resize(workers_.size() * rows_);
     snapshot_.resize(workers_.size() * rows_);
     lanes_out_.resize(workers_.size() * streams_);
+    connections_.resize(workers_.size() * streams_);
     charged_.resize(workers_.size());
     timeline_.workers.resize(workers_.size());
   }
@@ -434,11 +441,15 @@ class Engine : public EventHandler {
     activity(w, s).begin(now);
     activity(peer, streams_ + op.inbox).begin(now);
     lanes_out_[w * streams_ + s] = static_cast<std::uint32_t>(lanes_.size());
-    for (const auto lane : lanes_) {
-      const GpuId from = placement_.gpu(RankId{workers_[w].first_rank + lane});
-      const GpuId to = placement_.gpu(RankId{workers_[peer].first_rank + lane});
-      book_.find(from, to, mix(0x73656e64, op.inbox), route_);
-      book_.start(from, to, route_, op.bytes,
+    Connection& connection = connections_[w * streams_ + s];
+    const bool known = connection.peer == peer && connection.inbox == op.inbox;
+    if (!known) connection = {peer, op.inbox, std::vector<Route>(lanes_.size())};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const GpuId from = placement_.gpu(RankId{workers_[w].first_rank + lanes_[i]});
+      const GpuId to = placement_.gpu(RankId{workers_[peer].first_rank + lanes_[i]});
+      Route& route = connection.routes[i];
+      if (!known) book_.find(from, to, mix(0x73656e64, op.inbox), route);
+      book_.start(from, to, route, op.bytes,
                   {FlowOwner::Kind::message, Traffic::pipeline, w, static_cast<std::uint32_t>(s),
                    peer, op.inbox});
     }
@@ -572,6 +583,7 @@ class Engine : public EventHandler {
   std::vector<StreamState> stream_;            ///< [worker * streams]
   std::vector<std::uint32_t> arrived_;         ///< [worker * inboxes]
   std::vector<std::uint32_t> lanes_out_;       ///< [worker * streams] flows of the running send
+  std::vector<Connection> connections_;        ///< [worker * streams]
   std::vector<Activity> activity_;             ///< [worker * rows]
   std::vector<double> snapshot_;               ///< [worker * rows] activity when the wait began
   std::vector<std::array<double, kTraffics>> charged_;  ///< [worker] exposed, this iteration

@@ -11,14 +11,17 @@ namespace {
 /// A link is saturated when its load is within this of its capacity.
 constexpr double kSaturated = 1 - 1e-9;
 
+/// So few candidates are looked through faster than sorted.
+constexpr std::size_t kFewCandidates = 16;
+
 }  // namespace
 
-void FluidNetwork::SlotList::resize(std::uint32_t room) {
-  Slot* slots = new Slot[room];
+void FluidNetwork::Link::resize(int room) {
+  Slot* slots = new Slot[kFew << room];
   std::copy(begin(), end(), slots);
-  if (room_ > kFew) delete[] many_;
+  if (room_ > 0) delete[] many_;
   many_ = slots;
-  room_ = room;
+  room_ = static_cast<std::uint8_t>(room);
 }
 
 FluidNetwork::FluidNetwork(const std::vector<LinkSpec>& links)
@@ -149,8 +152,8 @@ void FluidNetwork::attach(std::uint32_t index) {
   Hop* hops = path_of(flow);
   for (std::uint32_t i = 0; i < flow.hops; ++i) {
     Link& link = links_[hops[i].link];
-    hops[i].place = link.flows.size();
-    link.flows.push({index, i});
+    hops[i].place = link.flows();
+    link.push({index, i});
     link.weight += weight_of(flow, i);
     std::uint32_t& peak = accounts_[hops[i].link].peak_flows;
     peak = std::max(peak, link.weight);
@@ -158,18 +161,21 @@ void FluidNetwork::attach(std::uint32_t index) {
   fresh_.push_back(index);
 }
 
-void FluidNetwork::detach(std::uint32_t index) {
+/// Takes a sending flow off its links, on which it has sent `sent` bytes.
+void FluidNetwork::detach(std::uint32_t index, double sent) {
   Flow& flow = flows_[index];
   const Hop* hops = path_of(flow);
+  if (flow.bottleneck != kNone) --links_[flow.bottleneck].held;
   for (std::uint32_t i = 0; i < flow.hops; ++i) {
-    Link& link = links_[hops[i].link];
-    const Slot moved = link.flows.take_out(hops[i].place);
+    const std::uint32_t number = hops[i].link;
+    Link& link = links_[number];
+    const Slot moved = link.take_out(hops[i].place);
     if (moved.flow != index) path_of(flows_[moved.flow])[moved.hop].place = hops[i].place;
     const std::uint32_t weight = weight_of(flow, i);
     link.weight -= weight;
-    const bool idle = link.flows.size() == 0;
-    set_load(link, accounts_[hops[i].link], idle ? 0 : link.load - weight * flow.rate);
-    if (!idle) mark_dirty(hops[i].link);
+    accounts_[number].bytes += weight * sent;
+    set_load(number, link.flows() == 0 ? 0 : link.load - weight * flow.rate);
+    if (link.held > 0) mark_dirty(number);  // others gain nothing
   }
 }
 
@@ -186,27 +192,36 @@ void FluidNetwork::end(std::uint32_t index, bool done) {
     failed_.push_back({flow.sequence, flow.token, unsent});
     if (flow.hook.place != QueueHook::kOut) queue_.remove(index);
   }
-  if (flow.state == State::sending) {
-    const Hop* hops = path_of(flow);
-    for (std::uint32_t i = 0; i < flow.hops; ++i)
-      accounts_[hops[i].link].bytes += sent * weight_of(flow, i);
-    detach(index);
-  }
+  if (flow.state == State::sending) detach(index, sent);
   free_flow(index);
 }
 
-void FluidNetwork::set_load(Link& link, Account& account, double load) {
-  if (link.saturated) account.saturated_s += now_ - link.since;
+void FluidNetwork::set_load(std::uint32_t number, double load) {
+  Link& link = links_[number];
+  const bool saturated = load > 0 && load >= link.capacity * kSaturated;
+  if (link.saturated || saturated) {
+    Account& account = accounts_[number];
+    if (link.saturated) account.saturated_s += now_ - account.since;
+    account.since = now_;
+    link.saturated = saturated;
+  }
   link.load = load;
-  link.saturated = load > 0 && load >= link.capacity * kSaturated;
-  link.since = now_;
+}
+
+/// The same for rates that have been settled: they count as peaks.
+void FluidNetwork::settle_load(std::uint32_t number, double load) {
+  set_load(number, load);
+  Link& link = links_[number];
+  if (link.peaked) return;
+  double& peak = accounts_[number].peak_utilization;
+  if (load > peak * link.capacity) peak = load / link.capacity;
+  link.peaked = peak >= 1;
 }
 
 /// Gives a flow its new rate and date of completion.
-void FluidNetwork::set_rate(std::uint32_t index, double rate, double old_rate) {
-  Flow& flow = flows_[index];
-  if (rate == old_rate) return;
-  flow.left = std::max(flow.left - old_rate * (now_ - flow.since), 0.0);
+void FluidNetwork::set_rate(Flow& flow, std::uint32_t index, double rate) {
+  if (rate == flow.rate) return;
+  flow.left = std::max(flow.left - flow.rate * (now_ - flow.since), 0.0);
   flow.since = now_;
   flow.rate = rate;
   queue_.move(index, now_ + flow.left / rate);
@@ -248,12 +263,12 @@ LinkUse FluidNetwork::use(LinkId id) const {
   const Account& account = accounts_[at(id)];
   LinkUse use;
   use.bytes = account.bytes;
-  for (const Slot slot : link.flows) {
+  for (const Slot slot : link) {
     const Flow& flow = flows_[slot.flow];
     const double left = std::max(flow.left - flow.rate * (now_ - flow.since), 0.0);
     use.bytes += (flow.size - left) * weight_of(flow, slot.hop);
   }
-  use.saturated_s = account.saturated_s + (link.saturated ? now_ - link.since : 0);
+  use.saturated_s = account.saturated_s + (link.saturated ? now_ - account.since : 0);
   use.peak_utilization = account.peak_utilization;
   use.peak_flows = account.peak_flows;
   return use;
@@ -308,9 +323,6 @@ void FluidNetwork::advance(double now, EventHandler& handler) {
 // ---- the solver
 // ----------------------------------------------------------------------------------
 
-/// A number never used before for a set of flows or links: what carries it is in the set.
-std::uint32_t FluidNetwork::new_mark() { return ++mark_; }
-
 void FluidNetwork::solve() {
   if (dirty_.empty() && fresh_.empty()) return;
   if (mark_ > kNone / 2) {  // no solve needs as many as are left
@@ -319,27 +331,44 @@ void FluidNetwork::solve() {
     mark_ = 0;
   }
   seeds_.clear();
-  const std::uint32_t mark = new_mark();
+  seeds_mark_ = ++mark_;
+  std::size_t groups = 0;  // of seeds that share a link
+  auto count_group = [&, before = std::size_t{0}]() mutable {
+    groups += seeds_.size() > before;
+    before = seeds_.size();
+  };
   for (const std::uint32_t number : dirty_) {
     Link& link = links_[number];
     if (link.changed)
-      for (const Slot slot : link.flows) seed(slot.flow, mark);
+      for (const Slot slot : link) seed(slot.flow);
     else
-      seed_held_by(number, mark);
+      seed_held_by(number);
     link.dirty = link.changed = false;
+    count_group();
   }
   for (const std::uint32_t index : fresh_) {
     Flow& flow = flows_[index];
-    if (flow.state != State::sending || flow.mark == mark || solve_alone(index)) continue;
-    seed(index, mark);
+    if (flow.state != State::sending || flow.mark == seeds_mark_ || solve_alone(index)) continue;
+    seed(index);
     const Hop* hops = path_of(flow);
-    for (std::uint32_t i = 0; i < flow.hops; ++i) seed_held_by(hops[i].link, mark);
+    for (std::uint32_t i = 0; i < flow.hops; ++i) seed_held_by(hops[i].link);
+    count_group();
   }
   dirty_.clear();
   fresh_.clear();
   pending_seeds_ = seeds_.size();
-  for (const std::uint32_t index : seeds_)
-    if (flows_[index].mark == mark) solve_component(index, mark);
+  if (groups == 1) {
+    start_component();
+    for (const std::uint32_t index : seeds_) add_member(index);
+    solve_component();
+    return;
+  }
+  for (const std::uint32_t index : seeds_) {
+    if (flows_[index].mark != seeds_mark_) continue;  // it is in a component
+    start_component();
+    add_member(index);
+    solve_component();
+  }
 }
 
 /// The common case of private links: a flow that shares none gets the least capacity.
@@ -350,198 +379,248 @@ bool FluidNetwork::solve_alone(std::uint32_t index) {
   std::uint32_t bottleneck = kNone;
   for (std::uint32_t i = 0; i < flow.hops; ++i) {
     const Link& link = links_[hops[i].link];
-    if (link.flows.size() != 1) return false;
+    if (link.flows() != 1) return false;
     const double share = link.capacity / weight_of(flow, i);
     if (share < rate) {
       rate = share;
       bottleneck = hops[i].link;
     }
   }
-  flow.bottleneck = bottleneck;
-  for (std::uint32_t i = 0; i < flow.hops; ++i) {
-    Link& link = links_[hops[i].link];
-    Account& account = accounts_[hops[i].link];
-    const double load = std::min(rate * weight_of(flow, i), link.capacity);
-    set_load(link, account, load);
-    if (load > account.peak_utilization * link.capacity)
-      account.peak_utilization = load / link.capacity;
-  }
-  set_rate(index, rate, flow.rate);
+  hold(flow, bottleneck, rate);
+  for (std::uint32_t i = 0; i < flow.hops; ++i)
+    settle_load(hops[i].link, std::min(rate * weight_of(flow, i), links_[hops[i].link].capacity));
+  set_rate(flow, index, rate);
   return true;
 }
 
-void FluidNetwork::seed(std::uint32_t flow, std::uint32_t mark) {
-  if (flows_[flow].mark == mark) return;
-  flows_[flow].mark = mark;
+/// Notes a flow's bottleneck and its rate there.
+void FluidNetwork::hold(Flow& flow, std::uint32_t bottleneck, double rate) {
+  if (flow.bottleneck != bottleneck) {
+    if (flow.bottleneck != kNone) --links_[flow.bottleneck].held;
+    ++links_[bottleneck].held;
+    flow.bottleneck = bottleneck;
+  }
+  links_[bottleneck].level = rate;
+}
+
+void FluidNetwork::seed(std::uint32_t flow) {
+  if (flows_[flow].mark == seeds_mark_) return;
+  flows_[flow].mark = seeds_mark_;
   seeds_.push_back(flow);
 }
 
-/// Seeds the flows whose bottleneck is the link, which is looked through once per mark.
-void FluidNetwork::seed_held_by(std::uint32_t number, std::uint32_t mark) {
+/// Seeds the flows whose bottleneck is the link, which is looked through once.
+void FluidNetwork::seed_held_by(std::uint32_t number) {
   Link& link = links_[number];
-  if (link.mark == mark) return;
-  link.mark = mark;
-  for (const Slot slot : link.flows)
-    if (flows_[slot.flow].bottleneck == number) seed(slot.flow, mark);
+  if (link.held == 0 || link.mark == seeds_mark_) return;
+  link.mark = seeds_mark_;
+  for (const Slot slot : link)
+    if (flows_[slot.flow].bottleneck == number) seed(slot.flow);
 }
 
-void FluidNetwork::solve_component(std::uint32_t seed, std::uint32_t seeds_mark) {
-  const std::uint32_t mark = new_mark();
+void FluidNetwork::start_component() {
+  ++mark_;
   members_.clear();
   touched_.clear();
-  add_member(seed, mark);
-  --pending_seeds_;
-  std::size_t closed = 0;
+  crossings_.clear();
+}
+
+void FluidNetwork::solve_component() {
+  std::uint32_t closed = 0;
   do {
-    touch_links(closed, mark, seeds_mark);
-    closed = members_.size();
-    for (Touched& touched : touched_)
-      if (touched.stale) count(touched, mark);
-    fill(mark);
-  } while (grow(mark));
+    for (; closed < members_.size(); ++closed) touch_links(closed);
+    fill();
+  } while (grow());
   commit();
 }
 
-void FluidNetwork::add_member(std::uint32_t flow, std::uint32_t mark) {
-  flows_[flow].mark = mark;
-  members_.push_back({flow, flows_[flow].rate});
+void FluidNetwork::add_member(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  if (flow.mark == seeds_mark_) --pending_seeds_;
+  flow.mark = mark_;
+  members_.push_back({flow.rate, -1, index, flow.bottleneck, kNone, 0, flow.hops});
 }
 
-/// Touches the links of the members from `first_member` on, and takes in the seeds found there.
-void FluidNetwork::touch_links(std::size_t first_member, std::uint32_t mark,
-                               std::uint32_t seeds_mark) {
-  for (std::size_t m = first_member; m < members_.size(); ++m) {
-    Flow& flow = flows_[members_[m].flow];
-    const Hop* hops = path_of(flow);
-    for (std::uint32_t i = 0; i < flow.hops; ++i) {
-      Link& link = links_[hops[i].link];
-      if (link.mark == mark) {
-        touched_[link.local].stale = true;
-        continue;
-      }
-      link.mark = mark;
+/// Enters a member into the links of its path, and takes in the seeds found there.
+void FluidNetwork::touch_links(std::uint32_t number) {
+  const Member member = members_[number];
+  Flow& flow = flows_[member.flow];
+  const Hop* hops = path_of(flow);
+  members_[number].crossing = static_cast<std::uint32_t>(crossings_.size());
+  for (std::uint32_t i = 0; i < member.hops; ++i) {
+    Link& link = links_[hops[i].link];
+    const double weight = weight_of(flow, i);
+    const auto crossing = static_cast<std::uint32_t>(crossings_.size());
+    if (link.mark == mark_) {
+      Touched& touched = touched_[link.local];
+      crossings_.push_back({weight, link.local, number, touched.crossing});
+      touched.crossing = crossing;
+      touched.shared = true;
+      touched.inside += weight;
+      touched.outside -= weight * member.old_rate;
+      touched.held -= member.old_bottleneck == hops[i].link;
+      touched.exact = false;
+    } else {
+      link.mark = mark_;
       link.local = static_cast<std::uint32_t>(touched_.size());
       Touched& touched = touched_.emplace_back();
       touched.link = hops[i].link;
-      touched.stale = true;
-      if (pending_seeds_ == 0) continue;
-      for (const Slot slot : link.flows)
-        if (flows_[slot.flow].mark == seeds_mark) {
-          add_member(slot.flow, mark);
-          --pending_seeds_;
-        }
+      touched.capacity = link.capacity;
+      touched.weight = link.weight;
+      touched.held_level = link.level;
+      touched.inside = weight;
+      touched.outside = link.load - weight * member.old_rate;
+      touched.held = link.held - (member.old_bottleneck == hops[i].link);
+      touched.crossing = crossing;
+      touched.shared = touched.exact = false;
+      crossings_.push_back({weight, link.local, number, kNone});
+      if (pending_seeds_ > 0)
+        for (const Slot slot : link)
+          if (flows_[slot.flow].mark == seeds_mark_) add_member(slot.flow);
     }
   }
 }
 
-/// Sums up the flows of a touched link, inside and outside of the working set.
-void FluidNetwork::count(Touched& touched, std::uint32_t mark) {
+/// Adds up the rates of the flows outside on a link.
+void FluidNetwork::add_up_outside(Touched& touched) {
   touched.outside = 0;
-  touched.inside = 0;
   touched.outside_top = 0;
-  touched.held_least = kInfinity;
-  touched.stale = false;
-  for (const Slot slot : links_[touched.link].flows) {
+  touched.held_level = kInfinity;
+  touched.exact = true;
+  if (touched.inside == touched.weight) return;
+  for (const Slot slot : links_[touched.link]) {
     const Flow& flow = flows_[slot.flow];
-    const double weight = weight_of(flow, slot.hop);
-    if (flow.mark == mark) {
-      touched.inside += weight;
-      continue;
-    }
-    touched.outside += weight * flow.rate;
+    if (flow.mark == mark_) continue;
+    touched.outside += weight_of(flow, slot.hop) * flow.rate;
     touched.outside_top = std::max(touched.outside_top, flow.rate);
     if (flow.bottleneck == touched.link)
-      touched.held_least = std::min(touched.held_least, flow.rate);
+      touched.held_level = std::min(touched.held_level, flow.rate);
   }
 }
 
-/// Progressive filling of the members, with what the others leave. A rate < 0 is one to be found.
-void FluidNetwork::fill(std::uint32_t mark) {
-  for (const Member& member : members_) flows_[member.flow].rate = -1;
-  unfrozen_ = members_.size();
+/// Progressive filling of the members with what the others leave.
+void FluidNetwork::fill() {
   candidates_.clear();
-  const auto later = [](const Candidate& a, const Candidate& b) { return a.share > b.share; };
   for (std::uint32_t i = 0; i < touched_.size(); ++i) {
     Touched& touched = touched_[i];
-    touched.remaining = links_[touched.link].capacity - touched.outside;
+    // Also now and then, so that no error builds up on links that are never a bottleneck.
+    if (!touched.exact && (touched.inside == touched.weight || ((mark_ + touched.link) & 255) == 0))
+      add_up_outside(touched);
+    touched.remaining = touched.capacity - touched.outside;
     touched.unfrozen = touched.inside;
     touched.share = std::max(touched.remaining, 0.0) / touched.unfrozen;
     touched.level = kInfinity;
     touched.fastest = 0;
-    candidates_.push_back({touched.share, i});
+    if (touched.shared) candidates_.push_back({touched.share, i});
   }
-  std::make_heap(candidates_.begin(), candidates_.end(), later);
-  while (unfrozen_ > 0) {
-    const Candidate least = candidates_.front();
-    std::pop_heap(candidates_.begin(), candidates_.end(), later);
-    candidates_.pop_back();
-    const Touched& touched = touched_[least.touched];
-    if (touched.unfrozen == 0) continue;
-    if (touched.share > least.share) {  // flows frozen elsewhere have left it more since
-      candidates_.push_back({touched.share, least.touched});
-      std::push_heap(candidates_.begin(), candidates_.end(), later);
-      continue;
+  for (Member& member : members_) {
+    member.rate = -1;
+    Candidate least{kInfinity, kNone};  // among the links of this member alone
+    for (std::uint32_t c = member.crossing; c < member.crossing + member.hops; ++c) {
+      const Touched& touched = touched_[crossings_[c].touched];
+      if (!touched.shared && touched.share < least.share)
+        least = {touched.share, crossings_[c].touched};
     }
-    freeze(least.touched, mark);
+    if (least.touched != kNone) candidates_.push_back(least);
+  }
+  unfrozen_ = members_.size();
+  const auto later = [](const Candidate& a, const Candidate& b) { return a.share > b.share; };
+  const bool few = candidates_.size() <= kFewCandidates;
+  if (!few) std::make_heap(candidates_.begin(), candidates_.end(), later);
+  while (unfrozen_ > 0) {
+    std::size_t first = 0;
+    if (few)
+      for (std::size_t i = 1; i < candidates_.size(); ++i)
+        if (candidates_[i].share < candidates_[first].share) first = i;
+    Candidate& least = candidates_[first];
+    Touched& touched = touched_[least.touched];
+    bool done = touched.unfrozen == 0;
+    if (!done) {
+      if (!touched.exact) {
+        const double estimate = touched.outside;
+        add_up_outside(touched);
+        touched.remaining += estimate - touched.outside;
+        touched.share = std::max(touched.remaining, 0.0) / touched.unfrozen;
+      }
+      // Flows frozen elsewhere may have left it more since.
+      if (touched.share <= least.share) {
+        freeze(least.touched);
+        done = true;
+      }
+    }
+    if (few) {
+      if (done) {
+        least = candidates_.back();
+        candidates_.pop_back();
+      } else {
+        least.share = touched.share;
+      }
+    } else {
+      const Candidate again{touched.share, least.touched};
+      std::pop_heap(candidates_.begin(), candidates_.end(), later);
+      candidates_.pop_back();
+      if (!done) {
+        candidates_.push_back(again);
+        std::push_heap(candidates_.begin(), candidates_.end(), later);
+      }
+    }
   }
 }
 
 /// Gives the members on a link that have no rate yet the link's share.
-void FluidNetwork::freeze(std::uint32_t index, std::uint32_t mark) {
-  const double rate = touched_[index].share;
-  const std::uint32_t number = touched_[index].link;
-  touched_[index].level = rate;
-  for (const Slot slot : links_[number].flows) {
-    Flow& flow = flows_[slot.flow];
-    if (flow.mark != mark || flow.rate >= 0) continue;
-    flow.rate = rate;
-    flow.bottleneck = number;
+void FluidNetwork::freeze(std::uint32_t bottleneck) {
+  const double rate = touched_[bottleneck].share;
+  touched_[bottleneck].level = rate;
+  for (std::uint32_t c = touched_[bottleneck].crossing; c != kNone; c = crossings_[c].next) {
+    Member& member = members_[crossings_[c].member];
+    if (member.rate >= 0) continue;
+    member.rate = rate;
+    member.bottleneck = bottleneck;
     --unfrozen_;
-    const Hop* hops = path_of(flow);
-    for (std::uint32_t i = 0; i < flow.hops; ++i) {
-      Touched& other = touched_[links_[hops[i].link].local];
-      const double weight = weight_of(flow, i);
-      other.remaining -= weight * rate;
-      other.unfrozen -= weight;
-      other.fastest = rate;  // levels never fall
-      if (other.unfrozen > 0) other.share = std::max(rate, other.remaining / other.unfrozen);
+    for (std::uint32_t i = member.crossing; i < member.crossing + member.hops; ++i) {
+      Touched& touched = touched_[crossings_[i].touched];
+      touched.remaining -= crossings_[i].weight * rate;
+      touched.unfrozen -= crossings_[i].weight;
+      touched.fastest = rate;  // levels never fall
+      if (touched.unfrozen > 0)
+        touched.share = std::max(rate, touched.remaining / touched.unfrozen);
     }
   }
 }
 
-/// Takes in the outside flows whose bottleneck does not hold any more, or who hold up others.
+/// Takes in the flows outside whose bottleneck does not hold any more, or who hold up members.
 /// Returns whether there were any.
-bool FluidNetwork::grow(std::uint32_t mark) {
+bool FluidNetwork::grow() {
   const std::size_t before = members_.size();
   for (const Touched& touched : touched_) {
-    const Link& link = links_[touched.link];
     const double limit = touched.level * (1 + kTolerance);
-    const bool too_fast = touched.outside_top > limit;
-    const bool slack = touched.remaining > link.capacity * kTolerance;
-    const double floor = slack ? kInfinity : touched.fastest * (1 - kTolerance);
-    const bool too_slow = touched.held_least < floor;
+    const bool too_fast = touched.level < kInfinity && touched.outside_top > limit;
+    bool too_slow = false;
+    double floor = 0;
+    if (touched.held > 0) {
+      const bool slack = touched.remaining > touched.capacity * kTolerance;
+      floor = slack ? kInfinity : touched.fastest * (1 - kTolerance);
+      too_slow = touched.held_level < floor;
+    }
     if (!too_fast && !too_slow) continue;
-    for (const Slot slot : link.flows) {
+    for (const Slot slot : links_[touched.link]) {
       const Flow& flow = flows_[slot.flow];
-      if (flow.mark == mark) continue;
-      if (flow.rate > limit || (flow.bottleneck == touched.link && flow.rate < floor))
-        add_member(slot.flow, mark);
+      if (flow.mark == mark_) continue;
+      if (flow.rate > limit || (too_slow && flow.bottleneck == touched.link)) add_member(slot.flow);
     }
   }
   return members_.size() > before;
 }
 
 void FluidNetwork::commit() {
-  for (const Member& member : members_)
-    set_rate(member.flow, flows_[member.flow].rate, member.old_rate);
-  for (const Touched& touched : touched_) {
-    Link& link = links_[touched.link];
-    Account& account = accounts_[touched.link];
-    const double load = std::clamp(link.capacity - touched.remaining, 0.0, link.capacity);
-    set_load(link, account, load);
-    if (load > account.peak_utilization * link.capacity)
-      account.peak_utilization = load / link.capacity;
+  for (const Member& member : members_) {
+    Flow& flow = flows_[member.flow];
+    hold(flow, touched_[member.bottleneck].link, member.rate);
+    set_rate(flow, member.flow, member.rate);
   }
+  for (const Touched& touched : touched_)
+    settle_load(touched.link,
+                std::clamp(touched.capacity - touched.remaining, 0.0, touched.capacity));
 }
 
 }  // namespace weft

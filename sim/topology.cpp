@@ -675,7 +675,7 @@ struct DrawnVertex {
 };
 struct DrawnCable {
   std::string tier;
-  double rate_bps = 0;
+  long rate_bps = 0;  // a double would be written with six digits
   double latency_s = 0;
 };
 using Drawing =
@@ -699,7 +699,7 @@ Drawing draw(const Topology& t) {
     // The way towards a NIC has the cable's latency without the sender's.
     const double latency = std::min(t.links[i].latency, t.links[i + 1].latency).value;
     add_edge(drawn[at(t.ends[i].first)], drawn[at(t.ends[i].second)],
-             DrawnCable{tier, t.links[i].capacity.value, latency}, drawing);
+             DrawnCable{tier, std::lround(t.links[i].capacity.value), latency}, drawing);
   }
   return drawing;
 }

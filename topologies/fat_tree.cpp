@@ -106,11 +106,13 @@ FatTreeShape general_shape(const FatTree& tree, std::uint64_t endpoints) {
     below = subtrees;
   }
   if (below > 1) {
+    std::vector<std::int64_t> enough = tree.down;
+    enough.back() =
+        static_cast<std::int64_t>(tiers > 1 ? shape.tiers[tiers - 2].subtrees : endpoints);
     tree.place.fail("down",
                     fmt::format("{} endpoints (NICs) do not fit: `down: {}` holds {:.0f}",
                                 endpoints, list_text(tree.down), most),
-                    fmt::format("the top tier would need {} subtrees",
-                                shape.tiers[tiers - 1].subtrees * tree.down[tiers - 1]));
+                    fmt::format("`down: {}` is enough", list_text(enough)));
   }
   return shape;
 }

@@ -166,7 +166,8 @@ TEST(Refused, QuantitiesThatAreNotFiniteOrOutOfRange) {
   EXPECT_EQ(value_error("-5 ns", time),
             "s.yaml:1:4: x: expected a time from 0 s to 1000000000 s, not `-5 ns`\n"
             "  x: -5 ns\n"
-            "     ^");
+            "     ^\n"
+            "  for example `x: 600 ns`");
   EXPECT_EQ(value_error(".inf", time),
             "s.yaml:1:4: x: expected a time from 0 s to 1000000000 s, not `.inf`\n"
             "  x: .inf\n"
@@ -177,7 +178,8 @@ TEST(Refused, QuantitiesThatAreNotFiniteOrOutOfRange) {
   EXPECT_EQ(value_error("0 Gbps", rate),
             "s.yaml:1:4: x: expected a rate from 1 bps to 1000000 Tbps, not `0 Gbps`\n"
             "  x: 0 Gbps\n"
-            "     ^");
+            "     ^\n"
+            "  for example `x: 400 Gbps`");
   for (const char* text :
        {".nan", "nan", "inf s", "1e999 s", "1_0 s", "0x10 s", "1.2.3 s", "s", "[1 s]"})
     EXPECT_NE(value_error(text, time), "no error") << text;
@@ -483,7 +485,8 @@ TEST(Overrides, ArePlacedInTheirOwnText) {
       error_of(kNetwork, read_network, {"network.ports=0"}),
       "--set network.ports=0:1:15: network.ports: expected an integer from 1 to 1024, not `0`\n"
       "  network.ports=0\n"
-      "                ^");
+      "                ^\n"
+      "  for example `ports: 64`");
   EXPECT_EQ(error_of(kNetwork, read_network, {"network.link.latncy=1 us"}),
             "--set network.link.latncy=1 us:1:14: network.link.latncy: unknown key\n"
             "  network.link.latncy=1 us\n"

@@ -162,9 +162,9 @@ TEST(Export, WritesOneEdgePerCableInDot) {
             "host0 [kind=nic];\n"
             "host1 [kind=nic];\n"
             "s0 [kind=switch];\n"
-            "host0--s0  [latency_s=5.9999999999999997e-07, rate_bps=100000000000, tier=nic];\n"
-            "host0--s0  [latency_s=5.9999999999999997e-07, rate_bps=100000000000, tier=nic];\n"
-            "host1--s0  [latency_s=9.9999999999999995e-07, rate_bps=100000000000, tier=nic];\n"
+            "host0--s0  [latency_s=\"6e-07\", rate_bps=100000000000, tier=nic];\n"
+            "host0--s0  [latency_s=\"6e-07\", rate_bps=100000000000, tier=nic];\n"
+            "host1--s0  [latency_s=\"1e-06\", rate_bps=100000000000, tier=nic];\n"
             "}\n");
 }
 
@@ -283,7 +283,7 @@ TEST(FatTree, RefusesWhatDoesNotFitWithTheNearestSizes) {
               FatTree{.down = {4, 2}, .up = {2}, .link = kLink}.shape(9);
             }),
             "down: 9 endpoints (NICs) do not fit: `down: [4, 2]` holds 8\n"
-            "the top tier would need 3 subtrees");
+            "`down: [4, 3]` is enough");
   EXPECT_EQ(error_of([] {
               FatTree{.radix = 8, .tiers = 2, .oversubscription = {1, 2}, .link = kLink}.shape(8);
             }),

@@ -81,7 +81,8 @@ TEST(Quantities, RefuseSizesThatAreNotWholeOrDoNotFit) {
   EXPECT_EQ(error_of("x: 0.3 B", read),
             "s.yaml:1:4: x: `0.3 B` is not a whole number of bytes\n"
             "  x: 0.3 B\n"
-            "     ^");
+            "     ^\n"
+            "  for example `x: 64 MiB`");
   for (const char* text :
        {"0 B", "-1 B", "2 EB", "20000000000 GB", "1e400 B", "1152921504606846977 B"})
     EXPECT_NE(error_of(std::string("x: ") + text, read), "no error") << text;

@@ -54,10 +54,12 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 std::string keys_text(const std::vector<KeyInfo>& keys) {
   std::string text;
   for (const KeyInfo& key : keys) {
-    const std::string value = key.required          ? "required, such as " + key.example
-                              : key.initial.empty() ? "optional, such as " + key.example
-                                                    : "default " + key.initial;
-    text += wrapped(fmt::format("{}: {}; {}", key.path, key.type, value), 2);
+    std::string value = key.required ? "; required" : "; optional";
+    if (!key.initial.empty())
+      value = "; default " + key.initial;
+    else if (!key.example.empty())
+      value += ", such as " + key.example;
+    text += wrapped(fmt::format("{}: {}{}", key.path, key.type, value), 2);
     text += wrapped(key.help, 6);
     if (!key.source.empty() && !key.required) text += wrapped("(" + key.source + ")", 6);
   }

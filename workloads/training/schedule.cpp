@@ -1,8 +1,10 @@
 #include "workloads/training/schedule.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace weft::workloads {
 namespace {
@@ -45,6 +47,13 @@ std::vector<Work> interleaved(int stage, int p, int m, int v) {
   return one_forward_one_backward(p, m, v, 2 * (p - 1 - stage) + (v - 1) * p);
 }
 
+/// Layers per stage, the first ones having one more.
+std::vector<std::int64_t> even_as_can_be(std::int64_t layers, int stages) {
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < stages; ++i) list.push_back(layers / stages + (i < layers % stages ? 1 : 0));
+  return list;
+}
+
 }  // namespace
 
 const std::vector<ScheduleEntry>& schedule_catalog() {
@@ -84,6 +93,11 @@ Schedule read_schedule(const Section& workload, int stages, int micro_batches,
                                         .initial = "1",
                                         .source = "Megatron-LM's default"},
                                        1, 1'000'000));
+  if (section.has("stage_layers"))
+    schedule.stage_layers = section.integers({.name = "stage_layers",
+                                              .help = "layers of each stage, where they differ",
+                                              .example = "[7, 8, 8, 7]"},
+                                             0, 1'000'000);
   if (section.describing()) return schedule;
   const int v = schedule.virtual_stages;
   if (v > 1 && stages == 1)
@@ -98,13 +112,29 @@ Schedule read_schedule(const Section& workload, int stages, int micro_batches,
                              "is not a multiple of {}",
                              micro_batches, stages),
                  "change batch.global or batch.micro");
+  if (!schedule.stage_layers.empty()) {
+    const auto& list = schedule.stage_layers;
+    if (v > 1)
+      section.fail("stage_layers", "uneven stages are not modelled together with interleaving",
+                   "use virtual_stages: 1");
+    if (list.size() != static_cast<std::size_t>(stages))
+      section.fail("stage_layers", fmt::format("{} entries, but there are {} pipeline stages",
+                                               list.size(), stages));
+    const auto sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
+    if (sum != layers)
+      section.fail("stage_layers",
+                   fmt::format("the stages have {} layers, but the model has {}", sum, layers));
+    return schedule;
+  }
   if (layers % (std::int64_t{stages} * v) != 0) {
     const std::string chunks =
         v == 1 ? fmt::format("{} pipeline stages", stages)
                : fmt::format("{} pipeline stages x {} virtual stages", stages, v);
     workload.section("parallelism", "").fail(
         "pipeline", fmt::format("{} layers do not divide into {}", layers, chunks),
-        "uneven stages are not modelled: choose a divisor of the layers");
+        v == 1 ? fmt::format("say with `schedule: {{stage_layers: [{}]}}` which stage has how many",
+                             fmt::join(even_as_can_be(layers, stages), ", "))
+               : "choose stages and virtual stages whose product divides the layers");
   }
   return schedule;
 }

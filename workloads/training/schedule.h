@@ -1,6 +1,7 @@
 // In which order a pipeline stage works on its micro-batches.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ const std::vector<ScheduleEntry>& schedule_catalog();
 struct Schedule {
   const ScheduleEntry* entry = nullptr;
   int virtual_stages = 1;
+  std::vector<std::int64_t> stage_layers;  ///< [stages], or empty: all alike
   /// The most micro-batches whose activations stage `stage` holds, in units of a chunk.
   int most_in_flight(int stage, int p, int m) const;
 };

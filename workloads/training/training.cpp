@@ -25,7 +25,7 @@ class Stage {
         stage_(stage),
         stages_(spec.parallelism.pipeline),
         tensor_(spec.parallelism.tensor),
-        layers_(static_cast<int>(spec.model.layers) / (stages_ * spec.schedule.virtual_stages)),
+        layers_(spec.chunk_layers(stage)),
         speed_(gpu.peak * gpu.matmul_efficiency * tensor_ / spec.micro_batch),
         memory_rate_(gpu.memory_rate),
         pipeline_axis_(workload.grid.axis("pp")),
@@ -366,8 +366,7 @@ Workload Training::build(const Cluster& cluster) const {
     workload.programs.push_back(builder.build());
     const auto parameters = static_cast<std::uint64_t>(builder.parameters());
     const int held = schedule.most_in_flight(stage, parallelism.pipeline, micro_batches());
-    const double layers = static_cast<double>(model.layers) /
-                          (parallelism.pipeline * schedule.virtual_stages);
+    const double layers = chunk_layers(stage);
     MemoryFacts memory{
         .weights = Bytes(parameters * kActivationBytes),
         .gradients = Bytes(parameters * static_cast<std::uint64_t>(gradient_bytes)),

@@ -34,6 +34,13 @@ struct Training : WorkloadSpec {
   /// Measured seconds of a layer's forward and backward pass; negative: from FLOPs.
   Seconds layer_forward{-1}, layer_backward{-1};
 
+  /// Layers of one chunk of a stage.
+  int chunk_layers(int stage) const {
+    return static_cast<int>(
+        schedule.stage_layers.empty()
+            ? model.layers / (std::int64_t{parallelism.pipeline} * schedule.virtual_stages)
+            : schedule.stage_layers[static_cast<std::size_t>(stage)]);
+  }
   int micro_batches() const { return global_batch / (parallelism.data * micro_batch); }
 
   static std::shared_ptr<const WorkloadSpec> read(const Section&, const Cluster&);
