@@ -114,6 +114,17 @@ bool CollectiveRuns::coupled(const CollectiveCall& call, int n) const {
   return workload_.algorithms[call.algorithm]->messages(call.operation, n) > kMostStepFlows;
 }
 
+std::uint64_t CollectiveRuns::flows(const CollectiveCall& call) const {
+  const auto n = static_cast<int>(offsets_[call.communicator].size());
+  if (n < 2 || closed_[call.communicator]) return 0;
+  const auto& algorithm = *workload_.algorithms[call.algorithm];
+  const std::uint64_t lanes = lanes_[call.communicator].size();
+  if (!coupled(call, n)) return lanes * algorithm.messages(call.operation, n);
+  return lanes * (algorithm.fixed_peer()
+                      ? 1u
+                      : static_cast<std::uint64_t>(algorithm.steps(call.operation, n)));
+}
+
 /// One connection per pair and communicator: all steps of all its collectives hash alike.
 std::uint64_t CollectiveRuns::flow_key(const CollectiveCall& call) const {
   return mix(0x636f6c6c, call.communicator);

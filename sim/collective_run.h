@@ -41,6 +41,9 @@ class CollectiveRuns {
   Seconds closed_form(const CollectiveCall& call, std::uint64_t times);
   bool is_closed(std::uint16_t communicator) const { return closed_[communicator]; }
 
+  /// How many flows a call starts: messages, variables where they are coupled, none where closed.
+  std::uint64_t flows(const CollectiveCall& call) const;
+
   /// A flow of kind step or coupled ended. True when its collective is over: its tag is in `tag`.
   bool on_flow_done(const FlowOwner&, std::uint64_t& tag);
 

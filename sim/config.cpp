@@ -215,7 +215,12 @@ struct Access {
     const Node& mapping = node(section);
     const Entry* entry = find(mapping, name);
     std::string hint;
-    if (!example.empty()) hint = fmt::format("for example `{}: {}`", name, example);
+    if (!example.empty()) {
+      hint = fmt::format("{}: {}", name, example);
+      if (!mapping.given)  // the whole section is missing
+        hint = fmt::format("{}: {{{}}}", section.path_.substr(section.path_.rfind('.') + 1), hint);
+      hint = fmt::format("for example `{}`", hint);
+    }
     if (entry != nullptr)
       fail_at(entry->key_place, join(section.path_, name), "has no value", hint);
     // A key that nobody asked for and that looks like this one is more likely a typing error.
@@ -494,6 +499,18 @@ struct Access {
     fail_at(entry.key_place, full, "unknown key", near);
   }
 
+  /// What is wrong with a section may come from a mistyped key, whose place a default took: then
+  /// that is the error to show.
+  static void refuse_mistyped(const Section& section) {
+    const Node& mapping = node(section);
+    std::vector<std::string> absent;
+    for (const std::string* name : mapping.mapping->known)
+      if (find(mapping, *name) == nullptr) absent.push_back(*name);
+    for (const Entry& entry : mapping.mapping->entries)
+      if (!entry.read && !knows(mapping, entry.key) && !nearest(entry.key, absent).empty())
+        refuse_key(document(section), mapping, entry, section.path_);
+  }
+
   static void refuse_unread(const Document& doc, const Node& node, const std::string& path) {
     for (std::size_t i = 0; i < node.items.size(); ++i)
       refuse_unread(doc, *node.items[i], join(path, std::to_string(i)));
@@ -660,11 +677,12 @@ std::vector<Section> Section::sections(std::string_view name, std::string_view h
   }
   Access::learn(*this, name);
   Node* node = Access::given(*this, name);
-  if (node == nullptr) Access::missing(*this, name, {});
+  if (node == nullptr) Access::missing(*this, name, "[{...}, ...]");
   const Value value{node, path, config::place_of(*node), {}};
   if (node->kind != Node::Kind::sequence)
     Access::expected(value, "a sequence of mappings", "start each item with `- `");
-  if (node->items.empty()) config::fail_at(value.place, path, "an empty sequence");
+  if (node->items.empty())
+    config::fail_at(value.place, path, "an empty sequence", "give it at least one item");
   std::vector<Section> result;
   for (std::size_t i = 0; i < node->items.size(); ++i) {
     Node* item = node->items[i];
@@ -745,6 +763,7 @@ Section Section::preset(std::string_view name, std::string_view help, const Pres
 
 void Section::fail(std::string_view name, const std::string& problem,
                    const std::string& hint) const {
+  Access::refuse_mistyped(*this);
   config::Place place = config::place_of(*node_);
   if (const config::Entry* entry = config::find(*node_, name); entry != nullptr) {
     const bool at_value = entry->value->kind == Node::Kind::scalar;
@@ -804,7 +823,7 @@ std::vector<KeyInfo> describe_keys(const std::function<void(const Section&)>& re
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   std::string best;
-  std::size_t least = name.size() / 3 + 2;  // one more than allowed
+  std::size_t least = std::max<std::size_t>(name.size() / 3, 1) + 1;  // one more than allowed
   for (const std::string& candidate : known) {
     const std::size_t longer = std::max(name.size(), candidate.size());
     if (longer - std::min(name.size(), candidate.size()) >= least) continue;

@@ -93,6 +93,7 @@ class Section {
 
   // ---- errors at a place -------------------------------------------------------------------
   /// An error at key `name` of this section (at the section itself where it is absent or empty).
+  /// Where the section holds a key that looks like a mistyped one, that is the error instead.
   [[noreturn]] void fail(std::string_view name, const std::string& problem,
                          const std::string& hint = {}) const;
   /// "fabric.link": dotted path of this section.
@@ -139,8 +140,8 @@ class ConfigFile {
 /// it asked for, in order: the documentation is what the loader really reads.
 std::vector<KeyInfo> describe_keys(const std::function<void(const Section&)>& read);
 
-/// The nearest of `known` to `name` (Damerau-Levenshtein, at most a third of the length + 1), or
-/// an empty text.
+/// The nearest of `known` to `name` (Damerau-Levenshtein, at most a third of the letters, but one
+/// always), or an empty text.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace weft

@@ -37,6 +37,7 @@ class Engine : public EventHandler {
       kernel_.at(workload_.flows[i].start.value, kTimedFlow | i);
     if (!workers_.empty()) begin_iteration();
     kernel_.run();
+    if (interrupted_) throw Interrupted{share_done(), kernel_.now()};
     if (workers_.empty()) timeline_.iteration_end.push_back(kernel_.now());
     check(timeline_.iteration_end.size() ==
               (workers_.empty() ? 1 : static_cast<std::size_t>(workload_.iterations)),
@@ -50,6 +51,7 @@ class Engine : public EventHandler {
   }
 
   void on_timer(std::uint64_t token) override {
+    poll();
     if (token & kTimedFlow) {
       const TimedFlow& flow = workload_.flows[token & ~kTimedFlow];
       book_.find(flow.source, flow.destination, token, route_);
@@ -63,6 +65,8 @@ class Engine : public EventHandler {
 
   void on_flow_done(std::uint64_t token) override {
     const FlowOwner flow = book_.finish(token);
+    ++flows_done_;
+    poll();
     switch (flow.kind) {
       case FlowOwner::Kind::timed:
         return;
@@ -173,6 +177,7 @@ class Engine : public EventHandler {
     connections_.resize(workers_.size() * streams_);
     charged_.resize(workers_.size());
     timeline_.workers.resize(workers_.size());
+    count_work();
   }
 
   StreamState& stream(std::uint32_t w, std::size_t s) { return stream_[w * streams_ + s]; }
@@ -181,6 +186,52 @@ class Engine : public EventHandler {
   const ProgramIndex& index(std::uint32_t w) const { return programs_[workers_[w].program]; }
   Traffic traffic_of(std::size_t row) const {
     return row < streams_ ? workload_.streams[row].traffic : Traffic::pipeline;
+  }
+
+  // ---- progress -----------------------------------------------------------------------------
+
+  /// Ops and messages of the whole job, for share_done().
+  void count_work() {
+    work_ = static_cast<double>(workload_.flows.size());
+    std::vector<double> of_program;
+    for (const Program& p : workload_.programs) {
+      double work = 0;
+      const auto messages = [&](std::int32_t call) {
+        const auto& c = p.calls[static_cast<std::size_t>(call)];
+        return static_cast<double>(collectives_.flows(c)) /
+               outer_[c.communicator];
+      };
+      for (const Op& op : p.ops) {
+        ++work;
+        if (op.kind == Op::Kind::send) work += static_cast<double>(lanes_.size());
+        if (op.kind == Op::Kind::collective) work += messages(op.call);
+        if (op.kind == Op::Kind::block)
+          for (std::uint32_t i = 0; i < op.segments; ++i) {
+            const auto call = p.segments[op.first_segment + i].call;
+            if (call >= 0) work += op.repeat * messages(call);
+          }
+      }
+      of_program.push_back(work);
+    }
+    for (const Worker& worker : workers_) work_ += of_program[worker.program] * workload_.iterations;
+  }
+
+  double share_done() const {
+    const double done = static_cast<double>(flows_done_ + ops_done_);
+    return work_ > 0 ? std::min(1.0, done / work_) : 1;
+  }
+
+  void poll() {
+    constexpr std::uint64_t kEvery = 1 << 10;
+    if (++events_ % kEvery != 0 || options_.monitor == nullptr || interrupted_) return;
+    if (options_.monitor->go_on(share_done(), timeline_.flows, kernel_.now())) return;
+    interrupted_ = true;
+    kernel_.stop();
+  }
+
+  /// Whether the row is a stream of messages to other workers.
+  bool is_sending(std::size_t row) const {
+    return row < streams_ && workload_.streams[row].traffic == Traffic::pipeline;
   }
 
   // ---- iterations ---------------------------------------------------------------------------
@@ -213,14 +264,12 @@ class Engine : public EventHandler {
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
       Account& account = timeline_.workers[w];
       (workload_.pipelined ? account.bubble : account.idle) += now - workers_[w].idle_since;
-      // Communication that no wait was charged for ran behind compute. A send counts where it
-      // arrives.
+      // Communication that no wait was charged for ran behind compute.
       std::array<double, kTraffics> ran{}, charged{};
       for (std::size_t row = 0; row < rows_; ++row) {
         Activity& a = activity(w, row);
         const auto t = static_cast<std::size_t>(traffic_of(row));
-        if (row >= streams_ || workload_.streams[row].traffic != Traffic::pipeline)
-          ran[t] += a.total;
+        if (!is_sending(row)) ran[t] += a.total;
         a = {};
       }
       charged = std::exchange(charged_[w], {});
@@ -300,6 +349,7 @@ class Engine : public EventHandler {
     StreamState& state = stream(w, s);
     state.busy = false;
     ++state.done;
+    ++ops_done_;
     Worker& worker = workers_[w];
     if (state.done == index(w).ops[s].size() && --worker.streams_left == 0) {
       if (!worker.computing) end_wait(w, s);
@@ -320,14 +370,15 @@ class Engine : public EventHandler {
 
   /// Charges the time since the compute stream fell idle to what it waited for: as long as the
   /// cause was running, exposed communication of its kind; before that, waiting for a pipeline
-  /// neighbour is bubble, for others to join a collective is idle.
+  /// neighbour is bubble, for others to join a collective is idle. A message is charged where it
+  /// arrives: its sender has nothing left to do, which is bubble too.
   void end_wait(std::uint32_t w, std::size_t cause) {
     const double now = kernel_.now();
     const double waited = now - workers_[w].idle_since;
     if (waited <= 0) return;
     Account& account = timeline_.workers[w];
-    if (cause == kNoCause) {
-      account.idle += waited;
+    if (cause == kNoCause || is_sending(cause)) {
+      (workload_.pipelined ? account.bubble : account.idle) += waited;
       return;
     }
     const double ran =
@@ -592,6 +643,9 @@ class Engine : public EventHandler {
   std::vector<std::uint32_t> free_joins_;
   std::vector<std::pair<std::uint32_t, std::size_t>> queue_;
   Route route_;
+  double work_ = 0;  ///< ops and messages in all
+  std::uint64_t ops_done_ = 0, flows_done_ = 0, events_ = 0;
+  bool interrupted_ = false;
   std::uint32_t workers_left_ = 0;
   bool iteration_over_ = false;
   bool draining_ = false;

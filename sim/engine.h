@@ -22,6 +22,22 @@ enum class CollectiveMode : std::uint8_t {
 /// `automatic` simulates collectives of at most this many messages step by step.
 inline constexpr std::uint64_t kMostStepFlows = 4096;
 
+/// Follows a simulation from outside: a progress line, Ctrl-C.
+class Monitor {
+ public:
+  virtual ~Monitor() = default;
+  /// Called now and then (every thousand events). `done` is the share of the job's ops and
+  /// messages that are over, 0 to 1; `flows` have been started; the clock stands at `now` seconds.
+  /// Returning false ends the simulation with Interrupted.
+  virtual bool go_on(double done, std::uint64_t flows, double now) = 0;
+};
+
+/// A monitor ended the simulation early.
+struct Interrupted {
+  double done = 0;  ///< as in Monitor::go_on
+  double now = 0;   ///< simulated seconds
+};
+
 struct SimulationOptions {
   std::string network = "fluid";
   CollectiveMode collectives = CollectiveMode::automatic;
@@ -29,9 +45,11 @@ struct SimulationOptions {
   std::vector<std::uint32_t> traced_workers;  ///< sorted; spans are kept of these
   std::size_t max_spans = 2'000'000;
   bool record_flows = false;
+  Monitor* monitor = nullptr;
 };
 
 /// Runs all iterations. One call per process (SimGrid's kernel is a singleton). Deterministic.
+/// Throws Interrupted where the monitor says so.
 Timeline simulate(const Network&, const Workload&, const Placement&, const SimulationOptions&);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ void FluidNetwork::Link::resize(int room) {
 }
 
 FluidNetwork::FluidNetwork(const std::vector<LinkSpec>& links)
-    : links_(links.size()), accounts_(links.size()), queue_(HookOf{&flows_}) {
+    : links_(links.size()), queue_(HookOf{&flows_}) {
   check(links.size() < kNone, "too many links");
   for (std::size_t i = 0; i < links.size(); ++i)
     links_[i].capacity = bytes_per_second(links[i].capacity);
@@ -147,6 +147,7 @@ FlowHandle FluidNetwork::launch(std::uint32_t index, double latency) {
 
 void FluidNetwork::attach(std::uint32_t index) {
   Flow& flow = flows_[index];
+  fetch_links(flow);
   flow.state = State::sending;
   flow.since = now_;
   Hop* hops = path_of(flow);
@@ -155,8 +156,7 @@ void FluidNetwork::attach(std::uint32_t index) {
     hops[i].place = link.flows();
     link.push({index, i});
     link.weight += weight_of(flow, i);
-    std::uint32_t& peak = accounts_[hops[i].link].peak_flows;
-    peak = std::max(peak, link.weight);
+    link.peak_flows = std::max(link.peak_flows, link.weight);
   }
   fresh_.push_back(index);
 }
@@ -173,8 +173,8 @@ void FluidNetwork::detach(std::uint32_t index, double sent) {
     if (moved.flow != index) path_of(flows_[moved.flow])[moved.hop].place = hops[i].place;
     const std::uint32_t weight = weight_of(flow, i);
     link.weight -= weight;
-    accounts_[number].bytes += weight * sent;
-    set_load(number, link.flows() == 0 ? 0 : link.load - weight * flow.rate);
+    link.bytes += weight * sent;
+    set_load(link, link.flows() == 0 ? 0 : link.load - weight * flow.rate);
     if (link.held > 0) mark_dirty(number);  // others gain nothing
   }
 }
@@ -196,26 +196,32 @@ void FluidNetwork::end(std::uint32_t index, bool done) {
   free_flow(index);
 }
 
-void FluidNetwork::set_load(std::uint32_t number, double load) {
-  Link& link = links_[number];
+void FluidNetwork::set_load(Link& link, double load) {
   const bool saturated = load > 0 && load >= link.capacity * kSaturated;
   if (link.saturated || saturated) {
-    Account& account = accounts_[number];
-    if (link.saturated) account.saturated_s += now_ - account.since;
-    account.since = now_;
+    if (link.saturated) link.saturated_s += now_ - link.since;
+    link.since = now_;
     link.saturated = saturated;
   }
   link.load = load;
 }
 
 /// The same for rates that have been settled: they count as peaks.
-void FluidNetwork::settle_load(std::uint32_t number, double load) {
-  set_load(number, load);
-  Link& link = links_[number];
-  if (link.peaked) return;
-  double& peak = accounts_[number].peak_utilization;
-  if (load > peak * link.capacity) peak = load / link.capacity;
-  link.peaked = peak >= 1;
+void FluidNetwork::settle_load(Link& link, double load) {
+  set_load(link, load);
+  if (link.peaked || load <= link.peak_utilization * link.capacity) return;
+  link.peak_utilization = load / link.capacity;
+  link.peaked = link.peak_utilization >= 1;
+}
+
+/// Asks for the links of a flow's path to be brought near, where they are about to be used.
+inline void FluidNetwork::fetch_links(const Flow& flow) const {
+  if (flow.long_path != kNone) return;
+  for (std::uint32_t i = 0; i < flow.hops; ++i) {
+    const Link& link = links_[flow.path[i].link];
+    __builtin_prefetch(&link);
+    __builtin_prefetch(&link.bytes);
+  }
 }
 
 /// Gives a flow its new rate and date of completion.
@@ -260,17 +266,16 @@ void FluidNetwork::set_capacity(LinkId id, BitsPerSecond capacity) {
 
 LinkUse FluidNetwork::use(LinkId id) const {
   const Link& link = links_.at(at(id));
-  const Account& account = accounts_[at(id)];
   LinkUse use;
-  use.bytes = account.bytes;
+  use.bytes = link.bytes;
   for (const Slot slot : link) {
     const Flow& flow = flows_[slot.flow];
     const double left = std::max(flow.left - flow.rate * (now_ - flow.since), 0.0);
     use.bytes += (flow.size - left) * weight_of(flow, slot.hop);
   }
-  use.saturated_s = account.saturated_s + (link.saturated ? now_ - account.since : 0);
-  use.peak_utilization = account.peak_utilization;
-  use.peak_flows = account.peak_flows;
+  use.saturated_s = link.saturated_s + (link.saturated ? now_ - link.since : 0);
+  use.peak_utilization = link.peak_utilization;
+  use.peak_flows = link.peak_flows;
   return use;
 }
 
@@ -298,6 +303,7 @@ void FluidNetwork::advance(double now, EventHandler& handler) {
     std::sort(batch_.begin(), batch_.end(), earlier);
   // All that leave go before any that begin, so that no link ever seems to hold both.
   ended_.clear();
+  for (const std::uint32_t index : batch_) fetch_links(flows_[index]);
   for (const std::uint32_t index : batch_) {
     const Flow& flow = flows_[index];
     if (flow.state == State::waiting && flow.size > 0) continue;
@@ -358,6 +364,7 @@ void FluidNetwork::solve() {
   fresh_.clear();
   pending_seeds_ = seeds_.size();
   if (groups == 1) {
+    if (seeds_.size() == 1 && solve_single(seeds_.front())) return;
     start_component();
     for (const std::uint32_t index : seeds_) add_member(index);
     solve_component();
@@ -388,9 +395,74 @@ bool FluidNetwork::solve_alone(std::uint32_t index) {
   }
   hold(flow, bottleneck, rate);
   for (std::uint32_t i = 0; i < flow.hops; ++i)
-    settle_load(hops[i].link, std::min(rate * weight_of(flow, i), links_[hops[i].link].capacity));
+    settle_load(links_[hops[i].link],
+                std::min(rate * weight_of(flow, i), links_[hops[i].link].capacity));
   set_rate(flow, index, rate);
   return true;
+}
+
+/// The next most common case: one flow changes and no other has to. Returns false, with nothing
+/// done, where that is not so.
+bool FluidNetwork::solve_single(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  const Hop* hops = path_of(flow);
+  double rate = kInfinity, second = kInfinity;
+  std::uint32_t tightest = 0;
+  for (std::uint32_t i = 0; i < flow.hops; ++i) {
+    check_load(hops[i].link);
+    const Link& link = links_[hops[i].link];
+    const double weight = weight_of(flow, i);
+    const double share = (link.capacity - link.load) / weight + flow.rate;
+    if (share < rate) {
+      second = rate;
+      rate = share;
+      tightest = i;
+    } else {
+      second = std::min(second, share);
+    }
+  }
+  const std::uint32_t bottleneck = hops[tightest].link;
+  const double weight = weight_of(flow, tightest);
+  double outside = 0, top = 0, held_level = kInfinity;
+  for (const Slot slot : links_[bottleneck]) {
+    if (slot.flow == index) continue;
+    const Flow& other = flows_[slot.flow];
+    outside += weight_of(other, slot.hop) * other.rate;
+    top = std::max(top, other.rate);
+    if (other.bottleneck == bottleneck) held_level = std::min(held_level, other.rate);
+  }
+  rate = std::max(links_[bottleneck].capacity - outside, 0.0) / weight;
+  const double floor = rate * (1 - kTolerance);
+  if (rate > second || top > rate * (1 + kTolerance) || held_level < floor) return false;
+  for (std::uint32_t i = 0; i < flow.hops; ++i) {
+    const Link& link = links_[hops[i].link];
+    if (link.held == (flow.bottleneck == hops[i].link) || i == tightest) continue;
+    const double remaining = link.capacity - link.load - weight_of(flow, i) * (rate - flow.rate);
+    if (remaining > link.capacity * kTolerance || link.level < floor) return false;
+  }
+  for (std::uint32_t i = 0; i < flow.hops; ++i) {
+    const Link& link = links_[hops[i].link];
+    const double load = i == tightest ? outside + weight * rate
+                                      : link.load + weight_of(flow, i) * (rate - flow.rate);
+    settle_load(links_[hops[i].link], std::clamp(load, 0.0, link.capacity));
+  }
+  hold(flow, bottleneck, rate);
+  set_rate(flow, index, rate);
+  return true;
+}
+
+/// Loads are kept by differences. Every 256th or so that is looked at is added up anew, so that
+/// rounding errors do not build up on links that are never a bottleneck.
+void FluidNetwork::check_load(std::uint32_t number) {
+  looks_ += 0x9e3779b1;  // an odd number: the top byte is 0 every 256th time, without a pattern
+  if (looks_ >> 24 != 0) [[likely]]
+    return;
+  Link& link = links_[number];
+  link.load = 0;
+  for (const Slot slot : link) {
+    const Flow& flow = flows_[slot.flow];
+    link.load += weight_of(flow, slot.hop) * flow.rate;
+  }
 }
 
 /// Notes a flow's bottleneck and its rate there.
@@ -423,6 +495,7 @@ void FluidNetwork::start_component() {
   members_.clear();
   touched_.clear();
   crossings_.clear();
+  shared_.clear();
 }
 
 void FluidNetwork::solve_component() {
@@ -437,47 +510,83 @@ void FluidNetwork::solve_component() {
 void FluidNetwork::add_member(std::uint32_t index) {
   Flow& flow = flows_[index];
   if (flow.mark == seeds_mark_) --pending_seeds_;
+  fetch_links(flow);
   flow.mark = mark_;
-  members_.push_back({flow.rate, -1, index, flow.bottleneck, kNone, 0, flow.hops});
+  members_.push_back({.old_rate = flow.rate,
+                      .rate = -1,
+                      .flow = index,
+                      .old_bottleneck = flow.bottleneck,
+                      .bottleneck = kNone,
+                      .tightest = kNone,
+                      .crossing = 0,
+                      .hops = flow.hops,
+                      .stale = true});
 }
 
 /// Enters a member into the links of its path, and takes in the seeds found there.
 void FluidNetwork::touch_links(std::uint32_t number) {
   const Member member = members_[number];
-  Flow& flow = flows_[member.flow];
-  const Hop* hops = path_of(flow);
-  members_[number].crossing = static_cast<std::uint32_t>(crossings_.size());
+  const Flow& flow = flows_[member.flow];
+  const Hop* hops = path_of(flows_[member.flow]);
+  const auto first = static_cast<std::uint32_t>(crossings_.size());
+  members_[number].crossing = first;
+  crossings_.resize(first + member.hops);
   for (std::uint32_t i = 0; i < member.hops; ++i) {
-    Link& link = links_[hops[i].link];
+    const std::uint32_t link_number = hops[i].link;
+    Link& link = links_[link_number];
     const double weight = weight_of(flow, i);
-    const auto crossing = static_cast<std::uint32_t>(crossings_.size());
+    const std::uint32_t holds = member.old_bottleneck == link_number;
     if (link.mark == mark_) {
       Touched& touched = touched_[link.local];
-      crossings_.push_back({weight, link.local, number, touched.crossing});
-      touched.crossing = crossing;
-      touched.shared = true;
+      crossings_[first + i] = {weight, link.local, number, touched.crossing};
+      if (!touched.shared) {
+        touched.shared = true;
+        shared_.push_back(link.local);
+        members_[crossings_[touched.crossing].member].stale = true;
+      }
+      touched.crossing = first + i;
       touched.inside += weight;
       touched.outside -= weight * member.old_rate;
-      touched.held -= member.old_bottleneck == hops[i].link;
+      touched.held -= holds;
       touched.exact = false;
-    } else {
-      link.mark = mark_;
-      link.local = static_cast<std::uint32_t>(touched_.size());
-      Touched& touched = touched_.emplace_back();
-      touched.link = hops[i].link;
-      touched.capacity = link.capacity;
-      touched.weight = link.weight;
-      touched.held_level = link.level;
-      touched.inside = weight;
-      touched.outside = link.load - weight * member.old_rate;
-      touched.held = link.held - (member.old_bottleneck == hops[i].link);
-      touched.crossing = crossing;
-      touched.shared = touched.exact = false;
-      crossings_.push_back({weight, link.local, number, kNone});
-      if (pending_seeds_ > 0)
-        for (const Slot slot : link)
-          if (flows_[slot.flow].mark == seeds_mark_) add_member(slot.flow);
+      continue;
     }
+    check_load(link_number);
+    link.mark = mark_;
+    link.local = static_cast<std::uint32_t>(touched_.size());
+    crossings_[first + i] = {weight, link.local, number, kNone};
+    const double outside = link.load - weight * member.old_rate;
+    touched_.push_back({.capacity = link.capacity,
+                        .weight = static_cast<double>(link.weight),
+                        .inside = weight,
+                        .outside = outside,
+                        .share = std::max(link.capacity - outside, 0.0) / weight,
+                        .remaining = 0,
+                        .unfrozen = 0,
+                        .fastest = 0,
+                        .outside_top = 0,
+                        .held_level = link.level,
+                        .link = link_number,
+                        .held = link.held - holds,
+                        .crossing = first + i,
+                        .shared = false,
+                        .exact = false});
+    if (pending_seeds_ > 0)
+      for (const Slot slot : link)
+        if (flows_[slot.flow].mark == seeds_mark_) add_member(slot.flow);
+  }
+}
+
+/// Finds the least share of the links that a member has to itself.
+void FluidNetwork::find_tightest(Member& member) {
+  member.stale = false;
+  member.tightest = kNone;
+  double least = kInfinity;
+  for (const Crossing& crossing : crossings_of(member)) {
+    const Touched& touched = touched_[crossing.touched];
+    if (touched.shared || touched.share >= least) continue;
+    least = touched.share;
+    member.tightest = crossing.touched;
   }
 }
 
@@ -501,27 +610,20 @@ void FluidNetwork::add_up_outside(Touched& touched) {
 /// Progressive filling of the members with what the others leave.
 void FluidNetwork::fill() {
   candidates_.clear();
-  for (std::uint32_t i = 0; i < touched_.size(); ++i) {
+  for (const std::uint32_t i : shared_) {
     Touched& touched = touched_[i];
-    // Also now and then, so that no error builds up on links that are never a bottleneck.
-    if (!touched.exact && (touched.inside == touched.weight || ((mark_ + touched.link) & 255) == 0))
-      add_up_outside(touched);
+    if (touched.inside == touched.weight) add_up_outside(touched);  // there are none
     touched.remaining = touched.capacity - touched.outside;
     touched.unfrozen = touched.inside;
     touched.share = std::max(touched.remaining, 0.0) / touched.unfrozen;
-    touched.level = kInfinity;
     touched.fastest = 0;
-    if (touched.shared) candidates_.push_back({touched.share, i});
+    candidates_.push_back({touched.share, i});
   }
   for (Member& member : members_) {
     member.rate = -1;
-    Candidate least{kInfinity, kNone};  // among the links of this member alone
-    for (std::uint32_t c = member.crossing; c < member.crossing + member.hops; ++c) {
-      const Touched& touched = touched_[crossings_[c].touched];
-      if (!touched.shared && touched.share < least.share)
-        least = {touched.share, crossings_[c].touched};
-    }
-    if (least.touched != kNone) candidates_.push_back(least);
+    if (member.stale) find_tightest(member);
+    if (member.tightest != kNone)
+      candidates_.push_back({touched_[member.tightest].share, member.tightest});
   }
   unfrozen_ = members_.size();
   const auto later = [](const Candidate& a, const Candidate& b) { return a.share > b.share; };
@@ -529,62 +631,77 @@ void FluidNetwork::fill() {
   if (!few) std::make_heap(candidates_.begin(), candidates_.end(), later);
   while (unfrozen_ > 0) {
     std::size_t first = 0;
-    if (few)
-      for (std::size_t i = 1; i < candidates_.size(); ++i)
-        if (candidates_[i].share < candidates_[first].share) first = i;
-    Candidate& least = candidates_[first];
-    Touched& touched = touched_[least.touched];
-    bool done = touched.unfrozen == 0;
-    if (!done) {
-      if (!touched.exact) {
-        const double estimate = touched.outside;
-        add_up_outside(touched);
-        touched.remaining += estimate - touched.outside;
-        touched.share = std::max(touched.remaining, 0.0) / touched.unfrozen;
-      }
-      // Flows frozen elsewhere may have left it more since.
-      if (touched.share <= least.share) {
-        freeze(least.touched);
-        done = true;
-      }
-    }
     if (few) {
-      if (done) {
-        least = candidates_.back();
-        candidates_.pop_back();
-      } else {
-        least.share = touched.share;
-      }
+      double share = candidates_[0].share;
+      const std::size_t count = candidates_.size();
+      const Candidate* const candidates = candidates_.data();
+      for (std::size_t i = 1; i < count; ++i)
+        if (candidates[i].share < share) {
+          share = candidates[i].share;
+          first = i;
+        }
+    }
+    Candidate least = candidates_[first];
+    const bool keep = !try_to_freeze(least);
+    if (few) {
+      candidates_[first] = keep ? least : candidates_.back();
+      if (!keep) candidates_.pop_back();
+      continue;
+    }
+    std::pop_heap(candidates_.begin(), candidates_.end(), later);
+    if (keep) {
+      candidates_.back() = least;
+      std::push_heap(candidates_.begin(), candidates_.end(), later);
     } else {
-      const Candidate again{touched.share, least.touched};
-      std::pop_heap(candidates_.begin(), candidates_.end(), later);
       candidates_.pop_back();
-      if (!done) {
-        candidates_.push_back(again);
-        std::push_heap(candidates_.begin(), candidates_.end(), later);
-      }
     }
   }
 }
 
-/// Gives the members on a link that have no rate yet the link's share.
-void FluidNetwork::freeze(std::uint32_t bottleneck) {
-  const double rate = touched_[bottleneck].share;
-  touched_[bottleneck].level = rate;
-  for (std::uint32_t c = touched_[bottleneck].crossing; c != kNone; c = crossings_[c].next) {
-    Member& member = members_[crossings_[c].member];
-    if (member.rate >= 0) continue;
-    member.rate = rate;
-    member.bottleneck = bottleneck;
-    --unfrozen_;
-    for (std::uint32_t i = member.crossing; i < member.crossing + member.hops; ++i) {
-      Touched& touched = touched_[crossings_[i].touched];
-      touched.remaining -= crossings_[i].weight * rate;
-      touched.unfrozen -= crossings_[i].weight;
-      touched.fastest = rate;  // levels never fall
-      if (touched.unfrozen > 0)
-        touched.share = std::max(rate, touched.remaining / touched.unfrozen);
+/// Freezes the members of the link with the least share, unless its share turns out to be larger
+/// than was thought: then that is noted and false returned.
+bool FluidNetwork::try_to_freeze(Candidate& least) {
+  Touched& touched = touched_[least.touched];
+  Member& first = members_[crossings_[touched.crossing].member];
+  if (touched.shared ? touched.unfrozen == 0 : first.rate >= 0) return true;
+  if (!touched.exact) {
+    const double estimate = touched.outside;
+    add_up_outside(touched);
+    if (touched.shared) {
+      touched.remaining += estimate - touched.outside;
+      touched.share = std::max(touched.remaining, 0.0) / touched.unfrozen;
+    } else {
+      touched.share = std::max(touched.capacity - touched.outside, 0.0) / touched.inside;
     }
+  }
+  if (touched.share > least.share) {  // also where members were frozen elsewhere, and left more
+    least.share = touched.share;
+    return false;
+  }
+  if (!touched.shared) {
+    freeze(first, least.touched, touched.share);
+    return true;
+  }
+  const double rate = touched.share;
+  for (std::uint32_t c = touched.crossing; c != kNone; c = crossings_[c].next) {
+    Member& member = members_[crossings_[c].member];
+    if (member.rate < 0) freeze(member, least.touched, rate);
+  }
+  return true;
+}
+
+void FluidNetwork::freeze(Member& member, std::uint32_t bottleneck, double rate) {
+  member.rate = rate;
+  member.bottleneck = bottleneck;
+  --unfrozen_;
+  Touched* const all = touched_.data();
+  for (const Crossing& crossing : crossings_of(member)) {
+    Touched& touched = all[crossing.touched];
+    if (!touched.shared) continue;
+    touched.remaining -= crossing.weight * rate;
+    touched.unfrozen -= crossing.weight;
+    touched.fastest = rate;  // the rates of freezing never fall
+    if (touched.unfrozen > 0) touched.share = std::max(rate, touched.remaining / touched.unfrozen);
   }
 }
 
@@ -592,24 +709,32 @@ void FluidNetwork::freeze(std::uint32_t bottleneck) {
 /// Returns whether there were any.
 bool FluidNetwork::grow() {
   const std::size_t before = members_.size();
+  for (std::size_t i = 0; i < before; ++i) {
+    const Touched& touched = touched_[members_[i].bottleneck];
+    const double limit = members_[i].rate * (1 + kTolerance);
+    if (touched.outside_top <= limit) continue;
+    for (const Slot slot : links_[touched.link])
+      if (flows_[slot.flow].mark != mark_ && flows_[slot.flow].rate > limit) add_member(slot.flow);
+  }
   for (const Touched& touched : touched_) {
-    const double limit = touched.level * (1 + kTolerance);
-    const bool too_fast = touched.level < kInfinity && touched.outside_top > limit;
-    bool too_slow = false;
-    double floor = 0;
-    if (touched.held > 0) {
-      const bool slack = touched.remaining > touched.capacity * kTolerance;
-      floor = slack ? kInfinity : touched.fastest * (1 - kTolerance);
-      too_slow = touched.held_level < floor;
-    }
-    if (!too_fast && !too_slow) continue;
+    if (touched.held == 0) continue;
+    const double fastest =
+        touched.shared ? touched.fastest : members_[crossings_[touched.crossing].member].rate;
+    const bool slack = remaining_of(touched) > touched.capacity * kTolerance;
+    if (!slack && touched.held_level >= fastest * (1 - kTolerance)) continue;
     for (const Slot slot : links_[touched.link]) {
       const Flow& flow = flows_[slot.flow];
-      if (flow.mark == mark_) continue;
-      if (flow.rate > limit || (too_slow && flow.bottleneck == touched.link)) add_member(slot.flow);
+      if (flow.mark != mark_ && flow.bottleneck == touched.link) add_member(slot.flow);
     }
   }
   return members_.size() > before;
+}
+
+/// What all flows leave of a link's capacity once the members are frozen.
+double FluidNetwork::remaining_of(const Touched& touched) const {
+  if (touched.shared) return touched.remaining;
+  const double rate = members_[crossings_[touched.crossing].member].rate;
+  return touched.capacity - touched.outside - touched.inside * rate;
 }
 
 void FluidNetwork::commit() {
@@ -619,8 +744,8 @@ void FluidNetwork::commit() {
     set_rate(flow, member.flow, member.rate);
   }
   for (const Touched& touched : touched_)
-    settle_load(touched.link,
-                std::clamp(touched.capacity - touched.remaining, 0.0, touched.capacity));
+    settle_load(links_[touched.link],
+                std::clamp(touched.capacity - remaining_of(touched), 0.0, touched.capacity));
 }
 
 }  // namespace weft

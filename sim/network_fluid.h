@@ -166,31 +166,29 @@ class FluidNetwork final : public DrivenNetwork {
     bool peaked : 1 = false;   // its load has been at the capacity
     bool dirty : 1 = false;    // in dirty_
     bool changed : 1 = false;  // dirty, and by a new capacity
-  };
-  static_assert(sizeof(Link) == 64);
 
-  struct Account {
-    double bytes = 0;  // of ended flows
+    // The account: the second cache line.
+    alignas(64) double bytes = 0;  // of ended flows
     double saturated_s = 0;
-    double since = 0;  // when the link became saturated, where it is
+    double since = 0;  // when it became saturated, where it is
     double peak_utilization = 0;
     std::uint32_t peak_flows = 0;
   };
+  static_assert(sizeof(Link) == 128);
 
   // ---- the component being solved: compact, so that filling it stays in the nearest cache
   /// A link of it.
   struct Touched {
+    double capacity;     // bytes/s
     double weight;       // of all flows
-    double outside;      // bytes/s of the flows outside
     double inside;       // weight of the members
-    double remaining;    // capacity that the flows outside and the members frozen so far leave
-    double unfrozen;     // weight of the members not frozen
-    double share;        // of `remaining` for each of those
-    double level;        // rate at which this link froze members; kInfinity: it froze none
-    double fastest;      // highest rate of a member
-    double outside_top;  // highest rate of a flow outside, where `exact`
+    double outside;      // bytes/s of the flows outside
+    double share;        // for each member not frozen, of what the others leave
+    double remaining;    // capacity that the others leave, where shared
+    double unfrozen;     // weight of the members not frozen, where shared
+    double fastest;      // highest rate of a member, where shared
+    double outside_top;  // highest rate of a flow outside, where exact
     double held_level;   // lowest rate of those outside whose bottleneck this is
-    double capacity;
     std::uint32_t link;
     std::uint32_t held;      // flows outside whose bottleneck this is
     std::uint32_t crossing;  // first of the members' crossings
@@ -203,8 +201,10 @@ class FluidNetwork final : public DrivenNetwork {
     std::uint32_t flow;
     std::uint32_t old_bottleneck;
     std::uint32_t bottleneck;  // index in touched_ once frozen
+    std::uint32_t tightest;    // of the links that it does not share, or kNone
     std::uint32_t crossing;    // its first one
     std::uint32_t hops;
+    bool stale;  // `tightest` is to be found
   };
   /// A member on a touched link.
   struct Crossing {
@@ -234,6 +234,10 @@ class FluidNetwork final : public DrivenNetwork {
     return flow.weighted ? long_paths_[flow.long_path].weights[hop] : 1;
   }
 
+  std::span<const Crossing> crossings_of(const Member& member) const {
+    return {crossings_.data() + member.crossing, member.hops};
+  }
+
   std::uint32_t new_flow(double bytes, std::uint64_t token);
   void make_long_path(Flow&, std::uint32_t hops);
   void free_flow(std::uint32_t);
@@ -241,28 +245,33 @@ class FluidNetwork final : public DrivenNetwork {
   void attach(std::uint32_t flow);
   void detach(std::uint32_t flow, double sent);
   void end(std::uint32_t flow, bool done);
-  void set_load(std::uint32_t link, double load);
-  void settle_load(std::uint32_t link, double load);
+  void set_load(Link&, double load);
+  void settle_load(Link&, double load);
+  void fetch_links(const Flow&) const;
   void hold(Flow&, std::uint32_t bottleneck, double rate);
   void set_rate(Flow&, std::uint32_t flow, double rate);
   void mark_dirty(std::uint32_t link);
 
   void solve();
   bool solve_alone(std::uint32_t flow);
+  bool solve_single(std::uint32_t flow);
+  void check_load(std::uint32_t link);
   void seed(std::uint32_t flow);
   void seed_held_by(std::uint32_t link);
   void start_component();
   void solve_component();
   void add_member(std::uint32_t flow);
   void touch_links(std::uint32_t member);
+  void find_tightest(Member&);
   void fill();
   void add_up_outside(Touched&);
-  void freeze(std::uint32_t touched);
+  bool try_to_freeze(Candidate&);
+  void freeze(Member&, std::uint32_t bottleneck, double rate);
+  double remaining_of(const Touched&) const;
   bool grow();
   void commit();
 
   std::vector<Link> links_;
-  std::vector<Account> accounts_;  // [link]
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> unused_;  // indices into flows_
   std::vector<LongPath> long_paths_;
@@ -273,6 +282,7 @@ class FluidNetwork final : public DrivenNetwork {
   /// Each set of flows or links, seeds or component, has a number never used before; what carries
   /// it is in the set. This is that of the latest.
   std::uint32_t mark_ = 0;
+  std::uint32_t looks_ = 0;  // at loads, see check_load()
 
   std::vector<std::uint32_t> fresh_;  // flows that began to send since the last solve()
   std::vector<std::uint32_t> dirty_;  // links that flows left and that hold others, or changed ones
@@ -285,6 +295,7 @@ class FluidNetwork final : public DrivenNetwork {
   std::vector<Member> members_;
   std::vector<Touched> touched_;
   std::vector<Crossing> crossings_;
+  std::vector<std::uint32_t> shared_;  // in touched_
   std::vector<Candidate> candidates_;
   std::size_t unfrozen_ = 0;
   std::vector<std::uint32_t> batch_;

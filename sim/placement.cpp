@@ -12,6 +12,7 @@ namespace weft {
 PlacementSpec read_placement(const Section& section, const Cluster& cluster, std::uint64_t seed) {
   PlacementSpec spec;
   spec.seed = seed;
+  spec.section = section;
   if (section.is_sequence("hosts")) {
     spec.kind = PlacementSpec::Kind::list;
     spec.hosts = section.integers({.name = "hosts",
@@ -49,8 +50,8 @@ Placement place(const PlacementSpec& spec, const Cluster& cluster, std::uint32_t
   Placement placement;
   placement.gpus.reserve(ranks);
   for (std::uint32_t rank = 0; rank < ranks; ++rank)
-    placement.gpus.push_back(GpuId{static_cast<std::uint32_t>(hosts[rank / per_host]) * per_host +
-                                   rank % per_host});
+    placement.gpus.push_back(
+        GpuId{static_cast<std::uint32_t>(hosts[rank / per_host]) * per_host + rank % per_host});
   return placement;
 }
 

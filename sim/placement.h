@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace weft {
 /// How ranks are laid on hosts: in order, on shuffled hosts, or on the hosts listed.
 struct PlacementSpec {
   enum class Kind { contiguous, random, list } kind = Kind::contiguous;
-  std::vector<std::int64_t> hosts;  ///< list: host ids, each at most once
-  std::uint64_t seed = 1;           ///< random
+  std::vector<std::int64_t> hosts;      ///< list: host ids, each at most once
+  std::uint64_t seed = 1;               ///< random
+  std::optional<Section> section = {};  ///< where it was read, for errors
 };
 
 /// gpus[rank]. Ranks fill a host's GPUs before the next host's.

@@ -271,11 +271,13 @@ std::string time_sentence(const Json& summary) {
   const Json& collectives = summary.at("collectives");
   if (collectives.size() == 1) {
     const Json& c = collectives[0];
+    const std::string article = text(c, "/operation").starts_with('a') ? "An " : "A ";
     return fmt::format(
-        "{} of {} over {} ranks ({}) takes {}: algbw {}, busbw {}.", capital(text(c, "/operation")),
-        bytes_text(number_or_zero(c, "/size_bytes")), count_text(number_or_zero(c, "/ranks")),
-        text(c, "/algorithm"), seconds_text(number_or_zero(c, "/mean_s")),
-        rate_text(number_or_zero(c, "/algbw_bps")), rate_text(number_or_zero(c, "/busbw_bps")));
+        "{} of {} over {} ranks ({}) takes {}: algbw {}, busbw {}.",
+        article + text(c, "/operation"), bytes_text(number_or_zero(c, "/size_bytes")),
+        count_text(number_or_zero(c, "/ranks")), text(c, "/algorithm"),
+        seconds_text(number_or_zero(c, "/mean_s")), rate_text(number_or_zero(c, "/algbw_bps")),
+        rate_text(number_or_zero(c, "/busbw_bps")));
   }
   return fmt::format("Everything has arrived after {}.", seconds_text(whole));
 }

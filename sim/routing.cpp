@@ -6,6 +6,8 @@
 #include <array>
 #include <map>
 #include <span>
+#include <unordered_map>
+#include <utility>
 
 #include "sim/check.h"
 #include "sim/random.h"
@@ -22,14 +24,22 @@ struct Arc {
   LinkId link;
 };
 
+/// One of the equally good next links.
+struct Choice {
+  std::uint32_t to;
+  LinkId link;
+
+  bool operator==(const Choice&) const = default;
+};
+
 /// The switches numbered 0.. with their arcs, and where each NIC hangs. A *target* is a set of
 /// switches where a path may end: target s < switches is switch s alone; the others are those of
 /// NICs with cables to several.
 class SwitchGraph {
  public:
   struct Hook {
-    std::uint32_t to;  ///< switch, or kNone for a cable to another NIC
-    std::uint32_t other_nic;
+    std::uint32_t to;         ///< switch, or kNone for a cable to another NIC
+    std::uint32_t other_nic;  ///< kNone for a cable to a switch
     LinkId out, in;
   };
   struct NicHooks {
@@ -61,9 +71,9 @@ class SwitchGraph {
       std::sort(arcs_.begin() + offsets_.back(), arcs_.end(),
                 [](const Arc& a, const Arc& b) { return a.link < b.link; });
       offsets_.push_back(static_cast<std::uint32_t>(arcs_.size()));
-      most_arcs_ = std::max(most_arcs_, offsets_.back() - offsets_[offsets_.size() - 2]);
     }
     std::map<std::vector<std::uint32_t>, std::uint32_t> sets;
+    nics_.reserve(topology.nics.size());
     for (std::size_t i = 0; i < topology.nics.size(); ++i) {
       const NicCables nic = topology.cables_of(NicId{static_cast<std::uint32_t>(i)});
       NicHooks hooks{};
@@ -80,7 +90,9 @@ class SwitchGraph {
             {to, to == kNone ? topology.graph[at(cable.far)].index : kNone, cable.out, cable.in});
       }
       hooks.last = static_cast<std::uint32_t>(hooks_.size());
-      most_arcs_ = std::max(most_arcs_, hooks.last - hooks.first);
+      const bool single = hooks.last == hooks.first + 1 && !hooks.wired;
+      fronts_.push_back(single ? hooks_[hooks.first] : Hook{kNone, kNone, LinkId{}, LinkId{}});
+      most_hooks_ = std::max(most_hooks_, hooks.last - hooks.first);
       std::sort(set.begin(), set.end());
       set.erase(std::unique(set.begin(), set.end()), set.end());
       if (set.size() == 1) {
@@ -102,6 +114,8 @@ class SwitchGraph {
     return {arcs_.data() + offsets_[s], arcs_.data() + offsets_[s + 1]};
   }
   const NicHooks& nic(NicId id) const { return nics_[at(id)]; }
+  /// The only cable of a NIC, to a switch; `to` is kNone for NICs wired otherwise.
+  const Hook& front(NicId id) const { return fronts_[at(id)]; }
   std::span<const Hook> hooks(const NicHooks& nic) const {
     return {hooks_.data() + nic.first, hooks_.data() + nic.last};
   }
@@ -110,7 +124,7 @@ class SwitchGraph {
     return sets_[target - switches()];
   }
   std::uint32_t heaviest() const { return heaviest_; }
-  std::uint32_t most_arcs() const { return most_arcs_; }
+  std::uint32_t most_hooks() const { return most_hooks_; }
 
  private:
   std::vector<Vertex> info_;
@@ -118,72 +132,150 @@ class SwitchGraph {
   std::vector<Arc> arcs_;
   std::vector<Hook> hooks_;
   std::vector<NicHooks> nics_;
+  std::vector<Hook> fronts_;  // apart from nics_: what most paths need, on few cache lines
   std::vector<std::vector<std::uint32_t>> sets_;
   std::uint32_t heaviest_ = 1;
-  std::uint32_t most_arcs_ = 1;
+  std::uint32_t most_hooks_ = 1;
 };
 
-/// Distances of all switches to one target. One byte each, where that is enough.
-class Distances {
+/// The choices at a switch on the way to a target.
+///
+/// Distances to a target are computed when it is first asked for, the choices at a switch when a
+/// path first comes by. A switch has few different sets of choices (a leaf: all its uplinks; a
+/// core: the cables to one pod): each is kept once, and a target's row says where.
+class NextLinks {
  public:
-  static constexpr std::uint32_t kFar = UINT32_MAX / 2;  ///< plus a weight, still far
+  explicit NextLinks(const SwitchGraph& graph)
+      : graph_(graph),
+        rows_(graph.targets()),
+        latest_(graph.switches(), 0),
+        scratch_(graph.switches()),
+        buckets_(graph.heaviest() + 1) {
+    pool_.assign(2, {0, LinkId{}});  // place 0 is no set, place 1 the empty one
+  }
 
-  bool known() const { return !narrow_.empty() || !wide_.empty(); }
-  bool narrow() const { return !narrow_.empty(); }
-  const std::uint8_t* narrow_row() const { return narrow_.data(); }
-  const std::uint32_t* wide_row() const { return wide_.data(); }
+  /// Equally good links from switch s to the target, by link id; none at the target itself. Valid
+  /// until the next call.
+  std::span<const Choice> at(std::uint32_t s, std::uint32_t target) {
+    Row& row = rows_[target];
+    if (row.places.empty()) [[unlikely]]
+      compute(target, row);
+    std::uint32_t place = row.places[s];
+    if (place == kUnknown) [[unlikely]]
+      place = row.places[s] = find_choices(s, row);
+    return {pool_.data() + place + 1, pool_[place].to};
+  }
+
+  std::uint32_t distance(std::uint32_t s, std::uint32_t target) {
+    Row& row = rows_[target];
+    if (row.places.empty()) compute(target, row);
+    return row.distance(s);
+  }
+
+ private:
+  static constexpr std::uint32_t kFar = UINT32_MAX / 2;  // plus a weight, still far
+  static constexpr std::uint32_t kUnknown = 0;
+  static constexpr std::uint32_t kEmpty = 1;
+
+  struct Row {
+    std::vector<std::uint32_t> places;  // [switch] in pool_
+    std::vector<std::uint8_t> narrow;   // [switch] distance
+    std::vector<std::uint32_t> wide;    // the same where a byte is not enough
+
+    std::uint32_t distance(std::uint32_t s) const {
+      if (wide.empty()) return narrow[s] == UINT8_MAX ? kFar : narrow[s];
+      return wide[s];
+    }
+  };
 
   /// Dijkstra with one bucket per distance in reach (Dial, CACM 1969). A cable has the same weight
   /// both ways, so distances from the target are distances to it.
-  void compute(const SwitchGraph& graph, std::uint32_t target) {
-    std::vector<std::uint32_t> row(graph.switches(), kFar);
-    std::vector<std::vector<std::uint32_t>> buckets(graph.heaviest() + 1);
+  void compute(std::uint32_t target, Row& row) {
+    std::fill(scratch_.begin(), scratch_.end(), kFar);
     std::size_t waiting = 0;
-    for (const std::uint32_t s : graph.members(target)) {
-      row[s] = 0;
-      buckets[0].push_back(s);
+    for (const std::uint32_t s : graph_.members(target)) {
+      scratch_[s] = 0;
+      buckets_[0].push_back(s);
       ++waiting;
     }
     std::uint32_t furthest = 0;
     for (std::uint32_t d = 0; waiting > 0; ++d) {
-      std::vector<std::uint32_t>& bucket = buckets[d % buckets.size()];
-      // All weights are at least 1: nothing joins the bucket while it is emptied.
-      waiting -= bucket.size();
+      std::vector<std::uint32_t>& bucket = buckets_[d % buckets_.size()];
+      waiting -= bucket.size();  // weights are at least 1: nothing joins while it is emptied
       for (const std::uint32_t s : bucket) {
-        if (row[s] != d) continue;
+        if (scratch_[s] != d) continue;
         furthest = d;
-        for (const Arc& arc : graph.arcs(s)) {
-          if (d + arc.weight >= row[arc.to]) continue;
-          row[arc.to] = d + arc.weight;
-          buckets[row[arc.to] % buckets.size()].push_back(arc.to);
+        for (const Arc& arc : graph_.arcs(s)) {
+          if (d + arc.weight >= scratch_[arc.to]) continue;
+          scratch_[arc.to] = d + arc.weight;
+          buckets_[(d + arc.weight) % buckets_.size()].push_back(arc.to);
           ++waiting;
         }
       }
       bucket.clear();
     }
-    if (furthest < UINT8_MAX) {
-      narrow_.resize(row.size());
-      std::transform(row.begin(), row.end(), narrow_.begin(), [](std::uint32_t d) {
-        return static_cast<std::uint8_t>(std::min<std::uint32_t>(d, UINT8_MAX));
-      });
-    } else {
-      wide_ = std::move(row);
+    row.places.assign(scratch_.size(), kUnknown);
+    if (furthest >= UINT8_MAX) {
+      row.wide = scratch_;
+      return;
+    }
+    row.narrow.resize(scratch_.size());
+    std::transform(scratch_.begin(), scratch_.end(), row.narrow.begin(), [](std::uint32_t d) {
+      return static_cast<std::uint8_t>(std::min<std::uint32_t>(d, UINT8_MAX));
+    });
+  }
+
+  std::uint32_t find_choices(std::uint32_t s, const Row& row) {
+    const std::uint32_t here = row.distance(s);
+    if (here == 0) return kEmpty;
+    found_.clear();
+    const auto scan = [&](const auto& distance) {
+      for (const Arc& arc : graph_.arcs(s)) {
+        if (distance[arc.to] + arc.weight == here) found_.push_back({arc.to, arc.link});
+      }
+    };
+    row.wide.empty() ? scan(row.narrow) : scan(row.wide);
+    check(!found_.empty(), "every NIC reaches every other over switches");
+    if (holds_found(latest_[s])) return latest_[s];
+    std::uint64_t hash = 0;
+    for (const Choice& choice : found_) hash = mix(hash, weft::at(choice.link));
+    for (;; hash = mix(hash)) {  // another entry for another set with the same hash
+      const auto next = static_cast<std::uint32_t>(pool_.size());
+      const auto [known, fresh] = places_.emplace(hash, next);
+      if (fresh) {
+        check(pool_.size() + found_.size() < UINT32_MAX, "places have 32 bits");
+        pool_.push_back({static_cast<std::uint32_t>(found_.size()), LinkId{}});
+        pool_.insert(pool_.end(), found_.begin(), found_.end());
+      }
+      if (fresh || holds_found(known->second)) return latest_[s] = known->second;
     }
   }
 
- private:
-  std::vector<std::uint8_t> narrow_;
-  std::vector<std::uint32_t> wide_;
+  bool holds_found(std::uint32_t place) const {
+    return pool_[place].to == found_.size() &&
+           std::equal(found_.begin(), found_.end(), pool_.begin() + place + 1);
+  }
+
+  const SwitchGraph& graph_;
+  std::vector<Row> rows_;              // [target]
+  std::vector<Choice> pool_;           // each set: its size in `to`, then its choices
+  std::vector<std::uint32_t> latest_;  // [switch] the place found last
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;  // by hash; only looked up
+  std::vector<std::uint32_t> scratch_;
+  std::vector<std::vector<std::uint32_t>> buckets_;
+  std::vector<Choice> found_;
 };
 
-/// Walks down the distances to a target; a Policy picks among equal ones.
+/// Walks shortest paths; a Policy picks among equal ones.
 ///
-/// A Policy has `pick(where, count)` for the cables at a NIC (`where` tells places apart) and
-/// `pick(s, candidates)` for those at switch s; each returns an index.
+/// A Policy has `pick(where, count)` for the cables of a NIC (`where` tells places apart) and
+/// `pick(s, choices)` for those at switch s, of which there is at least one; each returns an index.
 class ShortestPaths {
  public:
   explicit ShortestPaths(const Topology& topology)
-      : graph_(topology), distances_(graph_.targets()), candidates_(graph_.most_arcs()) {}
+      : graph_(topology), next_(graph_), candidates_(graph_.most_hooks()) {}
+  ShortestPaths(const ShortestPaths&) = delete;
+  ShortestPaths& operator=(const ShortestPaths&) = delete;
 
   const SwitchGraph& graph() const { return graph_; }
 
@@ -191,22 +283,30 @@ class ShortestPaths {
   template <class Policy>
   void route(NicId source, NicId destination, Policy&& policy, std::vector<LinkId>& path) {
     if (wire(source, destination, policy, path)) return;
-    const std::uint32_t target = graph_.nic(destination).target;
+    const std::uint32_t target = this->target(destination);
     const std::uint32_t first = leave(source, target, policy, path);
     const std::uint32_t last = walk(first, target, policy, path, [](std::uint32_t) {});
     arrive(destination, last, policy, path);
   }
 
-  /// Direct cables between the two NICs, if there are any.
+  /// The target where paths to the NIC end.
+  std::uint32_t target(NicId destination) const {
+    const std::uint32_t to = graph_.front(destination).to;
+    return to != kNone ? to : graph_.nic(destination).target;
+  }
+
+  /// Over a direct cable between the two NICs, if there is one.
   template <class Policy>
   bool wire(NicId source, NicId destination, Policy&& policy, std::vector<LinkId>& path) {
+    if (graph_.front(source).to != kNone) return false;
     const auto& from = graph_.nic(source);
     if (!from.wired) return false;
     std::uint32_t count = 0;
-    for (const auto& hook : graph_.hooks(from))
+    for (const auto& hook : graph_.hooks(from)) {
       count += hook.other_nic == at(destination) ? 1u : 0u;
+    }
     if (count == 0) return false;
-    std::uint32_t chosen = policy.pick(kNone - 1, count);
+    std::uint32_t chosen = policy.pick(kNone, count);
     if (from.has_port) path.push_back(from.port_out);
     for (const auto& hook : graph_.hooks(from)) {
       if (hook.other_nic == at(destination) && chosen-- == 0) path.push_back(hook.out);
@@ -220,23 +320,19 @@ class ShortestPaths {
   template <class Policy>
   std::uint32_t leave(NicId source, std::uint32_t target, Policy&& policy,
                       std::vector<LinkId>& path) {
+    if (const auto& front = graph_.front(source); front.to != kNone) {
+      path.push_back(front.out);
+      return front.to;
+    }
     const auto& from = graph_.nic(source);
     const auto hooks = graph_.hooks(from);
-    if (hooks.size() == 1) {
-      path.push_back(hooks[0].out);
-      return hooks[0].to;
-    }
-    const Distances& to = distances(target);
-    const auto distance = [&](std::uint32_t s) {
-      return to.narrow() ? to.narrow_row()[s] : to.wide_row()[s];
-    };
-    std::uint32_t nearest = Distances::kFar;
+    std::uint32_t nearest = kNone;
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < hooks.size(); ++i) {
       if (hooks[i].to == kNone) continue;
-      const std::uint32_t d = distance(hooks[i].to);
-      if (d < nearest) nearest = d, count = 0;
-      if (d == nearest) picks_at(count++) = i;
+      const std::uint32_t distance = next_.distance(hooks[i].to, target);
+      if (distance < nearest) nearest = distance, count = 0;
+      if (distance == nearest) candidates_[count++] = i;
     }
     check(count > 0, "every NIC reaches every other over switches");
     const auto& hook = hooks[candidates_[policy.pick(kNone, count)]];
@@ -247,67 +343,41 @@ class ShortestPaths {
 
   /// From a switch to one of the target's, which is returned. `visit` hears of each switch entered.
   template <class Policy, class Visit>
-  std::uint32_t walk(std::uint32_t from, std::uint32_t target, Policy&& policy,
+  std::uint32_t walk(std::uint32_t s, std::uint32_t target, Policy&& policy,
                      std::vector<LinkId>& path, Visit&& visit) {
-    const Distances& to = distances(target);
-    return to.narrow() ? descend(from, to.narrow_row(), policy, path, visit)
-                       : descend(from, to.wide_row(), policy, path, visit);
-  }
-
-  /// From the last switch to the NIC.
-  template <class Policy>
-  void arrive(NicId destination, std::uint32_t last, Policy&& policy, std::vector<LinkId>& path) {
-    const auto& to = graph_.nic(destination);
-    const auto hooks = graph_.hooks(to);
-    if (hooks.size() == 1) {
-      path.push_back(hooks[0].in);
-      return;
-    }
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < hooks.size(); ++i) {
-      if (hooks[i].to == last) picks_at(count++) = i;
-    }
-    path.push_back(hooks[candidates_[policy.pick(last, count)]].in);
-    path.push_back(to.port_in);
-  }
-
- private:
-  const Distances& distances(std::uint32_t target) {
-    Distances& found = distances_[target];
-    if (!found.known()) [[unlikely]]
-      found.compute(graph_, target);
-    return found;
-  }
-
-  std::uint32_t& picks_at(std::uint32_t i) { return candidates_[i]; }
-
-  template <class Distance, class Policy, class Visit>
-  std::uint32_t descend(std::uint32_t s, const Distance* distance, Policy&& policy,
-                        std::vector<LinkId>& path, Visit&& visit) {
-    std::uint32_t* const found = candidates_.data();
-    while (distance[s] != 0) {
-      const auto arcs = graph_.arcs(s);
-      const std::uint32_t here = distance[s];
-      std::uint32_t count = 0;
-      for (std::uint32_t i = 0; i < arcs.size(); ++i) {
-        found[count] = i;
-        count += distance[arcs[i].to] + arcs[i].weight == here ? 1u : 0u;
-      }
-      check(count > 0, "every switch in use reaches every NIC");
-      const std::uint32_t chosen =
-          count == 1 ? policy.pick_only(s, arcs[found[0]])
-                     : policy.pick(s, arcs, std::span<const std::uint32_t>(found, count));
-      const Arc& arc = arcs[found[chosen]];
-      path.push_back(arc.link);
-      s = arc.to;
+    while (s != target) {
+      const std::span<const Choice> choices = next_.at(s, target);
+      if (choices.empty()) return s;  // a target of several switches
+      const Choice& choice = choices[policy.pick(s, choices)];
+      path.push_back(choice.link);
+      s = choice.to;
       visit(s);
     }
     return s;
   }
 
+  /// From the last switch to the NIC.
+  template <class Policy>
+  void arrive(NicId destination, std::uint32_t last, Policy&& policy, std::vector<LinkId>& path) {
+    if (const auto& front = graph_.front(destination); front.to != kNone) {
+      path.push_back(front.in);
+      return;
+    }
+    const auto& to = graph_.nic(destination);
+    const auto hooks = graph_.hooks(to);
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < hooks.size(); ++i) {
+      if (hooks[i].to == last) candidates_[count++] = i;
+    }
+    check(count > 0, "a path ends at a switch of its destination");
+    path.push_back(hooks[candidates_[policy.pick(last, count)]].in);
+    path.push_back(to.port_in);
+  }
+
+ private:
   SwitchGraph graph_;
-  std::vector<Distances> distances_;       // [target], computed when first asked for
-  std::vector<std::uint32_t> candidates_;  // scratch
+  NextLinks next_;
+  std::vector<std::uint32_t> candidates_;  // scratch: hooks of a NIC
 };
 
 /// A hash of source, destination, flow key and place: each switch has its own, so the choices of
@@ -321,11 +391,9 @@ struct HashPolicy {
   std::uint32_t pick(std::uint32_t where, std::uint32_t count) const {
     return count == 1 ? 0 : bounded(mix(hash, where), count);
   }
-  std::uint32_t pick(std::uint32_t s, std::span<const Arc>,
-                     std::span<const std::uint32_t> candidates) const {
-    return pick(s, static_cast<std::uint32_t>(candidates.size()));
+  std::uint32_t pick(std::uint32_t s, std::span<const Choice> choices) const {
+    return pick(s, static_cast<std::uint32_t>(choices.size()));
   }
-  std::uint32_t pick_only(std::uint32_t, const Arc&) const { return 0; }
 };
 
 class HashRouter : public Router {
@@ -382,36 +450,27 @@ class DModKRouter : public Router {
     std::uint32_t pick(std::uint32_t, std::uint32_t count) const {
       return static_cast<std::uint32_t>(q % count);
     }
-    std::uint32_t pick(std::uint32_t s, std::span<const Arc> arcs,
-                       std::span<const std::uint32_t> candidates) {
-      const Arc& first = arcs[candidates[0]];
-      if (graph.info(first.to).tier < graph.info(s).tier) return down(arcs, candidates);
-      const auto count = static_cast<std::uint32_t>(candidates.size());
+    std::uint32_t pick(std::uint32_t s, std::span<const Choice> choices) {
+      const auto tier = graph.info(s).tier;
+      const auto count = static_cast<std::uint32_t>(choices.size());
+      if (graph.info(choices[0].to).tier < tier) {
+        for (std::uint32_t i = 0; i + 1 < count; ++i) {
+          const auto [to, link] = choices[i];
+          if (ranks[at(reverse(link))] == climbed[graph.info(to).tier]) return i;
+        }
+        return count - 1;
+      }
       const auto chosen = static_cast<std::uint32_t>(q % count);
-      const std::uint32_t parent = arcs[candidates[chosen]].to;
       std::uint64_t parallel = 0;
       std::uint64_t rank = 0;
       for (std::uint32_t i = 0; i < count; ++i) {
-        if (arcs[candidates[i]].to != parent) continue;
+        if (choices[i].to != choices[chosen].to) continue;
         rank += i < chosen ? 1u : 0u;
         ++parallel;
       }
       q = q / count * parallel + rank;
-      climbed[graph.info(s).tier] = ranks[at(arcs[candidates[chosen]].link)];
+      climbed[tier] = ranks[at(choices[chosen].link)];
       return chosen;
-    }
-    std::uint32_t pick_only(std::uint32_t s, const Arc& arc) {
-      if (graph.info(arc.to).tier > graph.info(s).tier) {
-        climbed[graph.info(s).tier] = ranks[at(arc.link)];
-      }
-      return 0;
-    }
-    std::uint32_t down(std::span<const Arc> arcs, std::span<const std::uint32_t> candidates) const {
-      for (std::uint32_t i = 0; i < candidates.size(); ++i) {
-        const Arc& arc = arcs[candidates[i]];
-        if (ranks[at(reverse(arc.link))] == climbed[graph.info(arc.to).tier]) return i;
-      }
-      return static_cast<std::uint32_t>(q % candidates.size());
     }
   };
 
@@ -439,7 +498,7 @@ class ValiantRouter : public Router {
     check(source != destination, "a path joins two NICs");
     const HashPolicy policy(seed_, source, destination, flow_key);
     const SwitchGraph& graph = paths_.graph();
-    const std::uint32_t target = graph.nic(destination).target;
+    const std::uint32_t target = paths_.target(destination);
     const auto groups = static_cast<std::uint32_t>(routers_.size());
     const auto group_of = [&](std::uint32_t s) { return graph.info(s).group; };
     const std::uint32_t last = graph.members(target).empty() ? kNone : graph.members(target)[0];

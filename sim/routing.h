@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace weft {
 
 /// How paths are chosen.
 struct RoutingSpec {
-  std::string policy;      ///< ecmp, d_mod_k, minimal, valiant
-  std::uint64_t seed = 1;  ///< of the hash
+  std::string policy;                   ///< ecmp, d_mod_k, minimal, valiant
+  std::uint64_t seed = 1;               ///< of the hash
+  std::optional<Section> section = {};  ///< where the policy was read, for errors
 };
 
 /// Chooses paths. Deterministic: the same (source, destination, key) always gets the same path.

@@ -24,6 +24,7 @@ RoutingSpec read_routing(const Section& section, std::uint64_t seed) {
                                 .source = "what switches do unless configured otherwise"},
                                names_of(routing_catalog()));
   spec.seed = seed;
+  spec.section = section;
   return spec;
 }
 

@@ -31,14 +31,16 @@ std::vector<GlobalCable> global_cables(std::uint32_t groups, std::uint32_t ports
 /// has never two global cables (6).
 struct Dragonfly {
   static constexpr std::string_view kPicture = R"(
-        group 0                         group 1
-   +----------------+  global cables +----------------+
-   | router0.0 -----|----------------|-- router1.0    |     in a group: each router to each other
-   |   |   \        |                |     |   \      |     (local); each pair of groups: at least
-   |   |  router0.1-|---- group 2    |     |  router1.1     one global cable
-   |   |   /  |     |                |     |    |     |
-   |  ...     NICs  |                |    ...   NICs  |     endpoint e on router e / endpoints
-   +----------------+                +----------------+
+        group 0                        group 1
+   +---------------+   global    +---------------+
+   |  router0.0 ---|-------------|--- router1.0  |    in a group each router is wired to each
+   |   |  \  / |   |             |     |  \  / |  |    other (local); each pair of groups has
+   |   |   \/  |...|             |  ...|   \/  |  |    at least one global cable
+   |   |   /\  |   |             |     |   /\  |  |
+   |  router0.1 ---|--- group 2  |    router1.1  |    endpoint e is on router
+   |   | | | |     |             |     | | | |   |    e / endpoints_per_router
+   |     NICs      |             |      NICs     |
+   +---------------+             +---------------+
 )";
 
   int groups = 0;  ///< 0: the fewest that hold the hosts

@@ -71,11 +71,10 @@ FatTreeShape general_shape(const FatTree& tree, std::uint64_t endpoints) {
     tree.place.fail("down", fmt::format("{} tiers, but a fat-tree has 1 to {}", tiers, kMostTiers));
   }
   if (tree.up.size() + 1 != tiers) {
-    tree.place.fail(
-        "up",
-        fmt::format("{} entries for {} tiers: one for each tier but the top", tree.up.size(),
-                    tiers),
-        fmt::format("`down: {}` goes with {} entries in `up`", list_text(tree.down), tiers - 1));
+    tree.place.fail("up",
+                    fmt::format("{} entries for {} tiers: one for each tier but the top",
+                                tree.up.size(), tiers),
+                    fmt::format("`down: {}` makes it {}", list_text(tree.down), tiers - 1));
   }
   if (!tree.cables.empty() && tree.cables.size() + 1 != tiers) {
     tree.place.fail("cables", fmt::format("{} entries for {} tiers: one for each tier but the top",
@@ -203,7 +202,7 @@ FatTree FatTree::read(const Section& fabric) {
          .help = "in place of radix: per tier from the leaf, endpoints or subtrees below a switch",
          .example = "[16, 192, 8]"},
         1, kMostPorts);
-    if (tree.down.size() > 1 || fabric.has("up")) {
+    if (fabric.has("up") || tree.down.size() > 1) {
       tree.up = fabric.integers(
           {.name = "up",
            .help = "with `down`: per tier but the top, switches above that a switch is wired to",

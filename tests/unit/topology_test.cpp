@@ -9,6 +9,7 @@
 
 #include "sim/check.h"
 #include "sim/network.h"
+#include "sim/presets.h"
 #include "sim/routing.h"
 #include "topologies/catalog.h"
 #include "topologies/dragonfly.h"
@@ -473,6 +474,24 @@ TEST(FabricCatalog, DescribesEveryKindAndRefusesAnUnknownOne) {
               build_yaml("fabric: {kind: fat_treee, link: {rate: 1 Gbps}}", cluster_of(2, 1));
             }).find("did you mean `fat_tree`"),
             std::string::npos);
+}
+
+TEST(FabricPresets, BuildForAThousandGpus) {
+  int count = 0;
+  for (const Preset& preset : presets()) {
+    if (preset.kind != "fabric") continue;
+    ++count;
+    const ConfigFile file = ConfigFile::read_text(preset.name + ".yaml", preset.yaml, {});
+    const auto fabric = read_fabric(file.root());
+    file.refuse_unread();
+    const Topology t = fabric->build(cluster_of(128, 8));
+    EXPECT_EQ(t.kind, preset.name);
+    // What is read back from the resolved file is the same fabric.
+    const ConfigFile again = ConfigFile::read_text("resolved.yaml", file.resolved_yaml(), {});
+    EXPECT_EQ(read_fabric(again.root())->build(cluster_of(128, 8)).links.size(), t.links.size());
+    EXPECT_EQ(again.resolved_yaml(), file.resolved_yaml());
+  }
+  EXPECT_GE(count, 3);
 }
 
 // ---- network ---------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ Training pipeline(const std::string& schedule, int stages, int micro_batches, in
   spec.layer_forward = Seconds(forward);
   spec.layer_backward = Seconds(backward);
   for (const auto& entry : workloads::schedule_catalog())
-    if (entry.name == schedule) spec.schedule = {&entry, v};
+    if (entry.name == schedule) spec.schedule = {&entry, v, {}};
   return spec;
 }
 
@@ -178,7 +178,7 @@ Training small_gpt() {
   spec.sequence_length = 512;
   spec.parallelism = {.tensor = 2, .pipeline = 2, .data = 2};
   spec.global_batch = 8;
-  spec.schedule = {&workloads::schedule_catalog()[1], 1};
+  spec.schedule = {&workloads::schedule_catalog()[1], 1, {}};
   spec.bucket = 10_MB;
   return spec;
 }
@@ -249,8 +249,10 @@ TEST_P(ClosedForms, GiveTheTimeOfTheSimulatedCollectives) {
   for (const bool closed : {true, false}) {
     // The second kernel of a process would be refused.
     times[closed] = test::in_child([&] {
-      const Timeline t = small_cluster().run(spec, {.collectives = CollectiveMode::steps,
-                                                    .closed_forms = closed});
+      SimulationOptions options;
+      options.collectives = CollectiveMode::steps;
+      options.closed_forms = closed;
+      const Timeline t = small_cluster().run(spec, options);
       return std::vector<double>{t.iteration_end.back()};
     })[0];
   }

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -48,10 +50,13 @@ Scenario on_fabric(const Options& options, const std::string& fabric, const std:
 void write_graph(const std::string& path, const Topology& topology,
                  void (*write)(const Topology&, std::ostream&)) {
   if (path.empty()) return;
+  errno = 0;
   std::ofstream file(path);
   if (file) write(topology, file);
   file.close();
-  if (!file) throw ConfigError(fmt::format("{}: cannot be written", path));
+  if (!file)
+    throw ConfigError(fmt::format("{}: cannot be written: {}\n  choose another file", path,
+                                  std::strerror(errno)));
 }
 
 }  // namespace
@@ -65,14 +70,15 @@ int run_command(const Options& options) {
 
 int compare_command(const Options& options) {
   if (options.fabrics.size() < 2)
-    throw ConfigError("compare: at least two fabrics are needed\ngive --fabric twice or more");
+    throw ConfigError("compare: at least two fabrics are needed\n  give --fabric twice or more");
   const std::string own_kind = load(options).fabric_kind;
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
   for (const auto& fabric : options.fabrics) {
     names.push_back(fabric_name(fabric));
     if (std::count(names.begin(), names.end(), names.back()) > 1)
-      throw ConfigError(fmt::format("compare: two fabrics are named {}\nrename one of the files",
+      throw ConfigError(fmt::format("compare: two fabrics are named `{}`\n"
+                                    "  give each once, or rename one of the files",
                                     names.back()));
     scenarios.push_back(on_fabric(options, fabric, own_kind));
     Experiment check(scenarios.back());  // before any of them runs
@@ -83,7 +89,7 @@ int compare_command(const Options& options) {
   if (folder.empty()) {
     std::string pattern = (fs::temp_directory_path() / "weft-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr)
-      throw ConfigError(fmt::format("{}: cannot be made\ngive a folder with -o", pattern));
+      throw ConfigError(fmt::format("{}: cannot be made\n  give a folder with -o", pattern));
     folder = pattern;
     temporary = folder;
   }
@@ -112,7 +118,7 @@ int groups_command(const Options& options) {
   const auto* training = dynamic_cast<const workloads::Training*>(scenario.workload.get());
   if (training == nullptr)
     throw ConfigError(fmt::format("{}: workload.kind: only training has parallel groups\n"
-                                  "use a scenario with kind: training",
+                                  "  use a scenario with kind: training",
                                   options.scenario));
   const auto groups = workloads::groups_of(training->parallelism);
   if (options.json) {

@@ -24,6 +24,7 @@ int compare_command(const Options&);
 int groups_command(const Options&);
 int topology_command(const Options&);
 int check_command(const Options&);
+int verify_command(const Options&);
 int list_command(const Options&);
 int describe_command(const Options&);
 

@@ -164,9 +164,9 @@ int list_command(const Options& options) {
     return 0;
   }
   const std::string near = nearest(options.name, kinds);
-  throw ConfigError(fmt::format("list: `{}` is not a kind\n{}", options.name,
+  throw ConfigError(fmt::format("list: `{}` is not a kind\n  {}", options.name,
                                 near.empty() ? fmt::format("possible: {}", fmt::join(kinds, ", "))
-                                             : "did you mean " + near + "?"));
+                                             : fmt::format("did you mean `{}`?", near)));
 }
 
 int describe_command(const Options& options) {
@@ -192,9 +192,9 @@ int describe_command(const Options& options) {
   }
   if (found) return 0;
   const std::string near = nearest(options.name, names);
-  throw ConfigError(fmt::format("describe: nothing is named `{}`\n{}", options.name,
+  throw ConfigError(fmt::format("describe: nothing is named `{}`\n  {}", options.name,
                                 near.empty() ? "weft list KIND prints the names"
-                                             : "did you mean " + near + "?"));
+                                             : fmt::format("did you mean `{}`?", near)));
 }
 
 }  // namespace weft::program

@@ -1,15 +1,19 @@
 // The command line.
 
+#include <fmt/ranges.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "sim/config.h"
+#include "sim/engine.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/exit_code.h"
-#include "tools/weft/simulate_scenario.h"
+#include "tools/weft/in_child.h"
+#include "tools/weft/progress.h"
 
 namespace weft::program {
 
@@ -21,6 +25,10 @@ int guarded(const std::function<int()>& body) {
     return kBadInput;
   } catch (const ChildFailed& child) {
     return child.exit_code;
+  } catch (const Interrupted& interrupted) {
+    std::fprintf(stderr, "interrupted at %.0f %%, %.3g s simulated: no results were written\n",
+                 100 * interrupted.done, interrupted.now);
+    return kInterrupted;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "out of memory\n");
     return kOurFault;
@@ -30,6 +38,24 @@ int guarded(const std::function<int()>& body) {
   }
 }
 
+namespace {
+
+/// Refuses a first word that is no command, which the parser does not name.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  const auto word = std::find_if(argv + 1, argv + argc, [](const char* a) { return *a != '-'; });
+  if (word == argv + argc) return;
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  if (std::find(names.begin(), names.end(), *word) != names.end()) return;
+  const std::string near = nearest(*word, names);
+  throw ConfigError(fmt::format(
+      "`{}` is not a command\n  {}", *word,
+      near.empty() ? fmt::format("commands: {}", fmt::join(names, ", "))
+                   : fmt::format("did you mean `{}`?", near)));
+}
+
+}  // namespace
 }  // namespace weft::program
 
 int main(int argc, char** argv) {
@@ -89,6 +115,8 @@ int main(int argc, char** argv) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
+  sub = add("verify", "simulate by other means and compare", verify_command);
+  scenario(sub), json(sub);
   sub = add("list", "what there is of a kind", list_command);
   sub->add_option("kind", options.name,
                   "fabrics, routings, collectives, schedules, models, gpus, hosts, workloads, "
@@ -100,9 +128,13 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
+    return guarded([&] {
+      if (error.get_exit_code() != 0) refuse_unknown_command(app, argc, argv);
+      return app.exit(error) == 0 ? 0 : kBadInput;
+    });
   }
   if (verbose > 0)
     spdlog::set_level(verbose > 1 ? spdlog::level::debug : spdlog::level::info);
+  catch_interrupts();
   return guarded([&] { return command(options); });
 }

@@ -16,6 +16,8 @@
 #include "sim/report.h"
 #include "sim/trace.h"
 #include "tools/weft/exit_code.h"
+#include "tools/weft/in_child.h"
+#include "tools/weft/progress.h"
 #include "topologies/catalog.h"
 #include "workloads/catalog.h"
 
@@ -24,11 +26,36 @@ namespace {
 
 std::unique_ptr<Router> checked_router(const Scenario& scenario, const Topology& topology) {
   const auto why = routing_mismatch(topology, scenario.routing.policy);
-  if (!why.empty())
-    throw ConfigError(fmt::format("{}: routing.policy: {}\nweft list routings tells which fabrics "
-                                  "each policy works on",
-                                  scenario.name, why));
+  if (!why.empty()) {
+    std::vector<std::string> fitting;
+    for (const RoutingInfo& info : routing_catalog())
+      if (routing_mismatch(topology, info.name).empty()) fitting.push_back(info.name);
+    scenario.routing.section->fail(
+        "policy", why, fmt::format("on {}: {}", topology.kind, fmt::join(fitting, ", ")));
+  }
   return make_router(topology, scenario.routing);
+}
+
+/// Where each rank of the workload runs.
+Placement checked_placement(const Scenario& scenario, const Workload& workload) {
+  const PlacementSpec& spec = scenario.placement;
+  if (workload.programs.empty() || !workload.pinned.empty()) {
+    if (spec.kind != PlacementSpec::Kind::contiguous)
+      spec.section->fail("hosts", "has no effect: the workload names its GPUs itself",
+                         workload.programs.empty() ? "leave `placement` out"
+                                                   : "leave it out, or use `ranks: all`");
+    return {workload.pinned};
+  }
+  const Cluster& cluster = scenario.cluster;
+  const auto gpus = static_cast<std::size_t>(cluster.host.gpus);
+  const std::uint32_t ranks = workload.grid.ranks();
+  if (spec.kind == PlacementSpec::Kind::list && ranks > spec.hosts.size() * gpus)
+    spec.section->fail(
+        "hosts",
+        fmt::format("{} ranks do not fit on the {} GPUs of the {} host{} listed", ranks,
+                    spec.hosts.size() * gpus, spec.hosts.size(), spec.hosts.size() == 1 ? "" : "s"),
+        fmt::format("list {} hosts", (ranks + gpus - 1) / gpus));
+  return place(spec, cluster, ranks);
 }
 
 /// The workers whose rows the trace shows: the first of each role, then the second, and so on.
@@ -60,22 +87,8 @@ Experiment::Experiment(Scenario s)
       topology(scenario.fabric->build(scenario.cluster)),
       router(checked_router(scenario, topology)),
       network(scenario.cluster, topology, *router),
-      workload(scenario.workload->build(scenario.cluster)) {
-  if (!workload.pinned.empty()) {
-    placement.gpus = workload.pinned;
-  } else {
-    const auto& hosts = scenario.placement.hosts;
-    const auto room = (scenario.placement.kind == PlacementSpec::Kind::list
-                           ? hosts.size()
-                           : static_cast<std::size_t>(scenario.cluster.hosts)) *
-                      static_cast<std::size_t>(scenario.cluster.host.gpus);
-    const std::uint32_t ranks = workload.programs.empty() ? 0 : workload.grid.ranks();
-    if (ranks > room)
-      throw ConfigError(fmt::format("{}: placement.hosts: {} ranks do not fit on the {} GPUs of the "
-                                    "hosts listed\nlist more hosts",
-                                    scenario.name, ranks, room));
-    placement = place(scenario.placement, scenario.cluster, ranks);
-  }
+      workload(scenario.workload->build(scenario.cluster)),
+      placement(checked_placement(scenario, workload)) {
   scenario.engine.traced_workers = traced_workers(scenario.trace, workload);
 }
 
@@ -87,8 +100,12 @@ const Catalogs& catalogs() {
 nlohmann::ordered_json run(const Experiment& experiment, const std::filesystem::path& folder) {
   if (!folder.empty()) prepare_folder(folder);
   const auto begin = std::chrono::steady_clock::now();
-  const Timeline timeline = simulate(experiment.network, experiment.workload, experiment.placement,
-                                     experiment.scenario.engine);
+  const Timeline timeline = [&] {
+    Progress progress(experiment.scenario.name);
+    SimulationOptions options = experiment.scenario.engine;
+    options.monitor = &progress;
+    return simulate(experiment.network, experiment.workload, experiment.placement, options);
+  }();
   const double wall =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   spdlog::info("{}: {} flows in {:.2f} s", experiment.scenario.name, timeline.flows, wall);
@@ -132,7 +149,7 @@ std::vector<nlohmann::ordered_json> run_apart(const std::vector<Scenario>& scena
     }
     if (running.empty()) break;
     int status = 0;
-    const pid_t child = wait(&status);
+    const pid_t child = wait(&status);  // interrupted by Ctrl-C: the children end by themselves
     if (running.erase(child) == 0) continue;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kOurFault;
     failed = std::max(failed, code);

@@ -39,11 +39,7 @@ const Catalogs& catalogs();
 nlohmann::ordered_json run(const Experiment&, const std::filesystem::path& folder);
 
 /// Runs each scenario in a process of its own, as many at a time as there are cores, each into its
-/// folder. Returns their summaries; a failed one's message has gone to stderr and its exit code is
-/// thrown as ChildFailed.
-struct ChildFailed {
-  int exit_code;
-};
+/// folder. Returns their summaries. Throws ChildFailed.
 std::vector<nlohmann::ordered_json> run_apart(const std::vector<Scenario>&,
                                               const std::vector<std::filesystem::path>& folders);
 

@@ -35,16 +35,21 @@ Flops ModelSpec::output_forward(std::int64_t sequence) const {
                static_cast<double>(vocab));
 }
 
+namespace {
+constexpr std::int64_t kMost = 1'000'000'000;  ///< of any dimension
+}
+
 ModelSpec read_model(const Section& workload) {
   const Section section =
       workload.preset("model", "the model: a preset's name, a YAML file, or its dimensions",
                       preset_loader("model"), preset_names("model"));
-  constexpr std::int64_t kMost = 1'000'000'000;
-  const auto count = [&](std::string_view name, std::string_view help, std::string_view example) {
-    return section.integer({.name = name, .help = help, .example = example}, 1, kMost);
+  constexpr std::int64_t kMostLayers = 65'535;
+  const auto count = [&](std::string_view name, std::string_view help, std::string_view example,
+                         std::int64_t most = kMost) {
+    return section.integer({.name = name, .help = help, .example = example}, 1, most);
   };
   ModelSpec model;
-  model.layers = count("layers", "transformer layers", "96");
+  model.layers = count("layers", "transformer layers", "96", kMostLayers);
   model.hidden = count("hidden", "width of the residual stream", "12288");
   model.heads = count("heads", "attention heads", "96");
   model.kv_heads = section.integer({.name = "kv_heads",
@@ -53,7 +58,8 @@ ModelSpec read_model(const Section& workload) {
                                     .source = "plain multi-head attention: as many as heads"},
                                    1, model.heads);
   if (model.heads % model.kv_heads != 0)
-    section.fail("kv_heads", "heads (" + std::to_string(model.heads) + ") is not a multiple of it");
+    section.fail("kv_heads", "heads (" + std::to_string(model.heads) + ") is not a multiple of it",
+                 "each head of keys and values serves equally many heads");
   const bool even = model.hidden % model.heads == 0;
   if (!even && !section.has("head_dim"))
     section.fail("heads", "hidden (" + std::to_string(model.hidden) + ") is not a multiple of it",
@@ -82,6 +88,16 @@ ModelSpec read_model(const Section& workload) {
                        .help = "biases, layer norms with bias and learned positions (GPT)",
                        .initial = "true",
                        .source = "GPT"});
+  // Products of these sizes stay far from the limits of 64-bit integers.
+  constexpr double kMostParameters = 1e15;
+  const double width = static_cast<double>(model.hidden);
+  const double attention =
+      2 * static_cast<double>(model.head_dim) * static_cast<double>(model.heads + model.kv_heads);
+  const double layer = width * (attention + 3 * static_cast<double>(model.ffn));
+  if (static_cast<double>(model.layers) * layer + 2 * width * static_cast<double>(model.vocab) >
+      kMostParameters)
+    section.fail("hidden", "the model would have more than 10^15 parameters",
+                 "look for a digit too many in its dimensions");
   return model;
 }
 

@@ -118,23 +118,27 @@ Schedule read_schedule(const Section& workload, int stages, int micro_batches,
       section.fail("stage_layers", "uneven stages are not modelled together with interleaving",
                    "use virtual_stages: 1");
     if (list.size() != static_cast<std::size_t>(stages))
-      section.fail("stage_layers", fmt::format("{} entries, but there are {} pipeline stages",
-                                               list.size(), stages));
+      section.fail("stage_layers",
+                   fmt::format("{} entries, but there are {} pipeline stages", list.size(), stages),
+                   "give one number for each stage");
     const auto sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
     if (sum != layers)
       section.fail("stage_layers",
-                   fmt::format("the stages have {} layers, but the model has {}", sum, layers));
+                   fmt::format("the stages have {} layers, but the model has {}", sum, layers),
+                   "the entries must add up to the layers of the model");
     return schedule;
   }
   if (layers % (std::int64_t{stages} * v) != 0) {
     const std::string chunks =
         v == 1 ? fmt::format("{} pipeline stages", stages)
                : fmt::format("{} pipeline stages x {} virtual stages", stages, v);
-    workload.section("parallelism", "").fail(
-        "pipeline", fmt::format("{} layers do not divide into {}", layers, chunks),
-        v == 1 ? fmt::format("say with `schedule: {{stage_layers: [{}]}}` which stage has how many",
-                             fmt::join(even_as_can_be(layers, stages), ", "))
-               : "choose stages and virtual stages whose product divides the layers");
+    std::string hint = "choose stages and virtual stages whose product divides the layers";
+    if (v == 1 && layers < stages) hint = fmt::format("use at most {} stages", layers);
+    if (v == 1 && layers > stages)
+      hint = fmt::format("say with `schedule: {{stage_layers: [{}]}}` which stage has how many",
+                         fmt::join(even_as_can_be(layers, stages), ", "));
+    workload.section("parallelism", "")
+        .fail("pipeline", fmt::format("{} layers do not divide into {}", layers, chunks), hint);
   }
   return schedule;
 }

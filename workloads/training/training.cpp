@@ -93,7 +93,8 @@ class Stage {
               {feed_forward, tensor_call(Operation::all_reduce)}};
     const auto gather = tensor_call(Operation::all_gather);
     const auto scatter = tensor_call(Operation::reduce_scatter);
-    return {{Seconds(0), gather}, {attention, scatter}, {Seconds(0), gather}, {feed_forward, scatter}};
+    return {
+        {Seconds(0), gather}, {attention, scatter}, {Seconds(0), gather}, {feed_forward, scatter}};
   }
 
   std::vector<Segment> forward_layer() {
@@ -112,17 +113,18 @@ class Stage {
   std::vector<Segment> backward_layer() {
     std::vector<Segment> segments = forward_layer();
     const bool measured = spec_.layer_backward.value >= 0;
-    const double ratio = measured && spec_.layer_forward.value > 0
-                             ? spec_.layer_backward / spec_.layer_forward
-                             : 2;
+    const double ratio =
+        measured && spec_.layer_forward.value > 0 ? spec_.layer_backward / spec_.layer_forward : 2;
     std::vector<Segment> all;
     if (spec_.recompute == Recompute::full) all = segments;
     for (Segment& segment : segments) segment.compute = segment.compute * ratio;
-    if (spec_.recompute == Recompute::selective && !measured) {
-      // The attention core once more, in the half that has it.
+    if (spec_.recompute == Recompute::selective) {
+      // The attention core once more, in the half that has it. Of a measured layer it takes its
+      // share of the FLOPs.
+      const Flops core = spec_.model.attention_core_forward(spec_.sequence_length);
+      const Flops layer = spec_.model.layer_forward(spec_.sequence_length);
       const std::size_t half = spec_.parallelism.sequence ? 1 : 0;
-      segments[half].compute +=
-          time(spec_.model.attention_core_forward(spec_.sequence_length));
+      segments[half].compute += measured ? spec_.layer_forward * (core / layer) : time(core);
     }
     all.insert(all.end(), segments.begin(), segments.end());
     return all;
@@ -149,7 +151,8 @@ class Stage {
   void forward(const Work& work) {
     if (!first(work.chunk))
       gather(work.micro_batch, ProgramBuilder::arrived(kActivations, ++activations_in_));
-    OpRef end = builder_.block(kCompute, name("forward"), work.micro_batch, forward_layer(), layers_, {});
+    OpRef end =
+        builder_.block(kCompute, name("forward"), work.micro_batch, forward_layer(), layers_, {});
     if (last(work.chunk)) {
       if (output_forward().value > 0)
         builder_.block(kCompute, name("output"), work.micro_batch, {{output_forward(), -1}}, 1, {});
@@ -200,8 +203,9 @@ class Stage {
 
   int layers_per_bucket() const {
     const auto layer = gradient_size(spec_.model.layer_parameters());
-    return static_cast<int>(std::clamp<std::uint64_t>((spec_.bucket.value + layer - 1) / layer, 1,
-                                                      static_cast<std::uint64_t>(layers_)));
+    return static_cast<int>(
+        std::clamp<std::uint64_t>((spec_.bucket.value + layer - 1) / layer, 1,
+                                  static_cast<std::uint64_t>(std::max(layers_, 1))));
   }
 
   /// A bucket of gradients is complete: its all-reduce may start now, or after the last backward
@@ -254,16 +258,37 @@ class Stage {
 /// 5 a s / (h t)), with sequence parallelism all of it over t; selective recomputation drops the
 /// attention core's 5 a s / h; full recomputation keeps only the input, 2 s b h.
 double layer_activation_bytes(const Training& spec) {
-  const double sbh = static_cast<double>(spec.sequence_length * spec.micro_batch * spec.model.hidden);
+  const double sbh =
+      static_cast<double>(spec.sequence_length * spec.micro_batch * spec.model.hidden);
   const double t = spec.parallelism.tensor;
   const double shared = spec.parallelism.sequence ? t : 1;
   if (spec.recompute == Recompute::full) return 2 * sbh / shared;
-  const double core =
-      spec.recompute == Recompute::selective
-          ? 0
-          : 5 * static_cast<double>(spec.model.heads * spec.sequence_length) /
-                static_cast<double>(spec.model.hidden);
+  const double core = spec.recompute == Recompute::selective
+                          ? 0
+                          : 5 * static_cast<double>(spec.model.heads * spec.sequence_length) /
+                                static_cast<double>(spec.model.hidden);
   return sbh * (10 / shared + 24 / t + core / t);
+}
+
+/// Refuses measured times shorter than the FLOPs take at the GPUs' peak: utilisation would be above
+/// 1. The output layer's FLOPs, which have no time of their own then, count with the layers'.
+void refuse_faster_than_peak(const Training& spec, const Cluster& cluster,
+                             const Section& measured) {
+  const FlopsPerSecond speed =
+      cluster.host.gpu.peak * spec.parallelism.tensor / static_cast<double>(spec.micro_batch);
+  const Flops layer = spec.model.layer_forward(spec.sequence_length);
+  const Seconds forward = layer / speed;
+  if (spec.layer_forward < forward)
+    measured.fail("layer_forward", "faster than the peak of the GPUs that share it",
+                  fmt::format("their peak takes {}", to_text(forward)));
+  const double layers = static_cast<double>(spec.model.layers);
+  const Flops all = layer * layers + spec.model.output_forward(spec.sequence_length);
+  const Seconds both = all * 3 / layers / speed;
+  if (spec.layer_forward + spec.layer_backward < both)
+    measured.fail("layer_backward", "faster than the peak of the GPUs that share it",
+                  fmt::format("forward and backward together take {} at their peak, a layer's "
+                              "share of the output layer included",
+                              to_text(both)));
 }
 
 }  // namespace
@@ -293,8 +318,22 @@ std::shared_ptr<const WorkloadSpec> Training::read(const Section& section, const
                            below == 0 ? fmt::format("{}", step)
                                       : fmt::format("{} or {}", below, below + step)));
   }
-  spec->schedule = read_schedule(section, spec->parallelism.pipeline, spec->micro_batches(),
-                                 spec->model.layers);
+  constexpr double kMostElements = 1e15;
+  if (static_cast<double>(spec->micro_batch) * static_cast<double>(spec->sequence_length) *
+          static_cast<double>(spec->model.hidden) >
+      kMostElements)
+    section.fail("sequence_length", "the activations of a micro-batch have more than 10^15 numbers",
+                 "a shorter sequence, or a smaller batch.micro");
+  spec->schedule =
+      read_schedule(section, spec->parallelism.pipeline, spec->micro_batches(), spec->model.layers);
+  constexpr std::int64_t kMostPasses = 10'000'000;
+  const std::int64_t passes = std::int64_t{spec->micro_batches()} * spec->parallelism.pipeline *
+                              spec->schedule.virtual_stages;
+  if (passes > kMostPasses)
+    batch.fail("global",
+               fmt::format("{} micro-batches on {} stages are more than 10 million passes",
+                           spec->micro_batches(), spec->parallelism.pipeline),
+               "a smaller batch.global, or a larger batch.micro");
   const auto recompute = section.choice(
       {.name = "recompute",
        .help = "what the backward pass computes again: nothing, the attention core, or all layers",
@@ -325,15 +364,15 @@ std::shared_ptr<const WorkloadSpec> Training::read(const Section& section, const
   if (section.has("measured")) {
     const Section measured =
         section.section("measured", "measured times in place of FLOPs / (peak x efficiency)");
-    spec->layer_forward = measured.time(
-        {.name = "layer_forward", .help = "one layer and micro-batch, forward, on its GPUs",
-         .example = "5 ms"},
-        Seconds(1e-12));
-    spec->layer_backward = measured.time(
-        {.name = "layer_backward",
-         .help = "the same backward, without recomputation",
-         .example = "10 ms"},
-        Seconds(1e-12));
+    spec->layer_forward = measured.time({.name = "layer_forward",
+                                         .help = "one layer and micro-batch, forward, on its GPUs",
+                                         .example = "5 ms"},
+                                        Seconds(1e-12));
+    spec->layer_backward = measured.time({.name = "layer_backward",
+                                          .help = "the same backward, without recomputation",
+                                          .example = "10 ms"},
+                                         Seconds(1e-12));
+    if (!section.describing()) refuse_faster_than_peak(*spec, cluster, measured);
   }
   spec->iterations = static_cast<int>(section.integer({.name = "iterations",
                                                        .help = "iterations to simulate",
@@ -360,6 +399,7 @@ Workload Training::build(const Cluster& cluster) const {
   workload.communicators = {{"tensor", Traffic::tensor, axis("tp")},
                             {"data", Traffic::data, axis("dp")}};
   workload.algorithms = {std::make_shared<Ring>()};
+  constexpr double kMostBytes = 1e18;  // more than any memory; keeps the sum in 64 bits
   double most = -1;
   for (int stage = 0; stage < parallelism.pipeline; ++stage) {
     Stage builder(*this, cluster.host.gpu, stage, workload);
@@ -367,13 +407,12 @@ Workload Training::build(const Cluster& cluster) const {
     const auto parameters = static_cast<std::uint64_t>(builder.parameters());
     const int held = schedule.most_in_flight(stage, parallelism.pipeline, micro_batches());
     const double layers = chunk_layers(stage);
-    MemoryFacts memory{
-        .weights = Bytes(parameters * kActivationBytes),
-        .gradients = Bytes(parameters * static_cast<std::uint64_t>(gradient_bytes)),
-        .optimizer = Bytes(parameters * kOptimizerBytes),
-        .activations = Bytes(
-            static_cast<std::uint64_t>(held * layers * layer_activation_bytes(*this))),
-        .stage = stage};
+    MemoryFacts memory{.weights = Bytes(parameters * kActivationBytes),
+                       .gradients = Bytes(parameters * static_cast<std::uint64_t>(gradient_bytes)),
+                       .optimizer = Bytes(parameters * kOptimizerBytes),
+                       .activations = Bytes(static_cast<std::uint64_t>(
+                           std::min(kMostBytes, held * layers * layer_activation_bytes(*this)))),
+                       .stage = stage};
     if (static_cast<double>(memory.total().value) > most) {
       most = static_cast<double>(memory.total().value);
       workload.memory = memory;
@@ -391,8 +430,7 @@ Workload Training::build(const Cluster& cluster) const {
     workload.compute.hardware +=
         model.attention_core_forward(sequence_length) * (layers * sequences);
   workload.compute.samples = static_cast<std::uint64_t>(global_batch);
-  workload.compute.tokens =
-      workload.compute.samples * static_cast<std::uint64_t>(sequence_length);
+  workload.compute.tokens = workload.compute.samples * static_cast<std::uint64_t>(sequence_length);
   return workload;
 }
 
