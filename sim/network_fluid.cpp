@@ -12,7 +12,7 @@ namespace {
 constexpr double kSaturated = 1 - 1e-9;
 
 /// So few candidates are looked through faster than sorted.
-constexpr std::size_t kFewCandidates = 16;
+constexpr std::size_t kFewCandidates = 32;
 
 }  // namespace
 

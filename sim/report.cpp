@@ -100,7 +100,6 @@ std::string bytes_text(double value) {
 }
 std::string rate_text(double value) { return with_prefix(value, "b/s", true); }
 std::string factor_text(double value) { return fmt::format("{:.4g}x", value); }
-std::string plain_text(double value) { return fmt::format("{:.4g}", value); }
 
 /// 1234567 as "1,234,567".
 std::string count_text(double value) {
@@ -108,6 +107,11 @@ std::string count_text(double value) {
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), ",");
   return digits;
+}
+
+/// Four significant digits; whole, with separators, from 10,000.
+std::string plain_text(double value) {
+  return value >= 9999.5 ? count_text(value) : fmt::format("{:.4g}", value);
 }
 
 std::string percent_text(double fraction) {
