@@ -248,7 +248,7 @@ TEST(Refused, AMissingKeyWithAnExample) {
             "s.yaml:2:1: network.link.rate: required, but missing\n"
             "  network:\n"
             "  ^\n"
-            "  for example `rate: 400 Gbps`");
+            "  for example `link: {rate: 400 Gbps}`");
   EXPECT_EQ(error_of("name: a\nnetwork:\n  ports:\n", read_network),
             "s.yaml:3:3: network.ports: has no value\n"
             "    ports:\n"
