@@ -13,8 +13,7 @@ namespace {
 constexpr std::int64_t kMostHosts = std::int64_t{1} << 20;
 constexpr std::int64_t kMostGpusPerHost = 1024;
 
-constexpr std::string_view kLatencySource =
-    "assumed: the order of magnitude of small messages";
+constexpr std::string_view kLatencySource = "assumed: the order of magnitude of small messages";
 
 GpuSpec read_gpu(const Section& gpu) {
   GpuSpec spec;
@@ -33,10 +32,11 @@ GpuSpec read_gpu(const Section& gpu) {
                             "ml-engineering by S. Bekman)"},
                  0.001, 1);
   spec.memory = gpu.size({.name = "memory", .help = "of one GPU", .example = "80 GB"});
-  spec.memory_rate = gpu.rate({.name = "memory_rate",
-                               .help = "of the GPU's memory, for what is bound by it: the optimizer",
-                               .initial = "3350 GB/s",
-                               .source = "an H100's (ml-engineering by S. Bekman)"});
+  spec.memory_rate =
+      gpu.rate({.name = "memory_rate",
+                .help = "of the GPU's memory, for what is bound by it: the optimizer",
+                .initial = "3350 GB/s",
+                .source = "an H100's (ml-engineering by S. Bekman)"});
   return spec;
 }
 

@@ -17,7 +17,7 @@ struct GpuSpec {
   FlopsPerSecond peak;           ///< 16-bit matrix peak
   double matmul_efficiency = 1;  ///< fraction of peak that large matrix products reach
   Bytes memory;
-  BitsPerSecond memory_rate;     ///< of the GPU's memory (HBM), for what is bound by it
+  BitsPerSecond memory_rate;  ///< of the GPU's memory (HBM), for what is bound by it
 };
 
 /// A full-duplex port: `rate` per direction, `latency` one way.
@@ -58,8 +58,9 @@ struct Cluster {
   }
 };
 
-/// Reads the section `cluster`; hosts and GPUs come as presets, files or mappings. ConfigError where
-/// several GPUs have no NVLink, there are more NICs than GPUs, or the NICs are not shared out.
+/// Reads the section `cluster`; hosts and GPUs come as presets, files or mappings. ConfigError
+/// where several GPUs have no NVLink, there are more NICs than GPUs, or the NICs are not shared
+/// out.
 Cluster read_cluster(const Section&);
 
 }  // namespace weft

@@ -19,8 +19,8 @@ namespace weft {
 
 /// Runs collectives that have all their members. Slots are pooled.
 ///
-/// A run covers the communicators of all lanes of the workers that joined: with TP 8 a data-parallel
-/// all-reduce of a stage is eight rings side by side. It ends with its last flow.
+/// A run covers the communicators of all lanes of the workers that joined: with TP 8 a
+/// data-parallel all-reduce of a stage is eight rings side by side. It ends with its last flow.
 ///
 /// Steps: each message is a flow; a rank goes to its next step when what it sent has arrived and
 /// what it gets has come. Coupled: the flows of all steps with the same peers (a ring's 2(n-1))

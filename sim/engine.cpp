@@ -95,7 +95,7 @@ class Engine : public EventHandler {
   struct StreamState {
     std::uint32_t done = 0;  ///< ops completed in this iteration
     bool busy = false;
-    double start = 0;        ///< of the running op
+    double start = 0;  ///< of the running op
   };
   /// How long something ran: a collective or send of a stream, messages towards an inbox.
   struct Activity {
@@ -162,8 +162,7 @@ class Engine : public EventHandler {
     for (const auto traced : options_.traced_workers)
       if (traced < workers_.size()) workers_[traced].traced = true;
     worker_of_rank_.resize(grid.ranks());
-    for (std::uint32_t w = 0; w < workers_.size(); ++w)
-      worker_of_rank_[workers_[w].first_rank] = w;
+    for (std::uint32_t w = 0; w < workers_.size(); ++w) worker_of_rank_[workers_[w].first_rank] = w;
     for (const Communicator& c : workload_.communicators) {
       outer_.push_back(grid.size(c.axes & ~workload_.lanes));
       outer_offsets_.push_back(grid.offsets(c.axes & ~workload_.lanes));
@@ -198,8 +197,7 @@ class Engine : public EventHandler {
       double work = 0;
       const auto messages = [&](std::int32_t call) {
         const auto& c = p.calls[static_cast<std::size_t>(call)];
-        return static_cast<double>(collectives_.flows(c)) /
-               outer_[c.communicator];
+        return static_cast<double>(collectives_.flows(c)) / outer_[c.communicator];
       };
       for (const Op& op : p.ops) {
         ++work;
@@ -213,7 +211,8 @@ class Engine : public EventHandler {
       }
       of_program.push_back(work);
     }
-    for (const Worker& worker : workers_) work_ += of_program[worker.program] * workload_.iterations;
+    for (const Worker& worker : workers_)
+      work_ += of_program[worker.program] * workload_.iterations;
   }
 
   double share_done() const {
@@ -398,8 +397,9 @@ class Engine : public EventHandler {
     for (std::uint32_t i = 0; i < op.segments; ++i) {
       const Segment& segment = p.segments[op.first_segment + i];
       if (segment.call >= 0)
-        closed &= size_of(p.calls[static_cast<std::size_t>(segment.call)]) < 2 ||
-                  collectives_.is_closed(p.calls[static_cast<std::size_t>(segment.call)].communicator);
+        closed &=
+            size_of(p.calls[static_cast<std::size_t>(segment.call)]) < 2 ||
+            collectives_.is_closed(p.calls[static_cast<std::size_t>(segment.call)].communicator);
     }
     const double now = kernel_.now();
     if (!closed) {
@@ -415,8 +415,9 @@ class Engine : public EventHandler {
       if (segment.call < 0) continue;
       const auto& call = p.calls[static_cast<std::size_t>(segment.call)];
       const double each = collectives_.closed_form(call, op.repeat).value;
-      account.exposed[static_cast<std::size_t>(
-          workload_.communicators[call.communicator].traffic)] += each * op.repeat;
+      account
+          .exposed[static_cast<std::size_t>(workload_.communicators[call.communicator].traffic)] +=
+          each * op.repeat;
       end += each * op.repeat;
     }
     if (workers_[w].traced) trace_closed_block(w, op, now);
@@ -581,14 +582,15 @@ class Engine : public EventHandler {
              double end) {
     if (!workers_[w].traced || !room_for_span()) return;
     const StreamState& state = stream(w, s);
-    timeline_.spans.push_back({.kind = kind,
-                               .worker = w,
-                               .op = index(w).ops[s][state.done],
-                               .part = part,
-                               .iteration = static_cast<std::uint32_t>(timeline_.iteration_end.size()),
-                               .start = start,
-                               .end = end,
-                               .joined = state.start});
+    timeline_.spans.push_back(
+        {.kind = kind,
+         .worker = w,
+         .op = index(w).ops[s][state.done],
+         .part = part,
+         .iteration = static_cast<std::uint32_t>(timeline_.iteration_end.size()),
+         .start = start,
+         .end = end,
+         .joined = state.start});
   }
 
   void trace_closed_block(std::uint32_t w, const Op& op, double now) {
@@ -631,13 +633,13 @@ class Engine : public EventHandler {
   std::vector<std::uint32_t> worker_of_rank_;  ///< of first ranks
   std::vector<std::uint32_t> outer_;           ///< [communicator] workers of a group
   std::vector<std::vector<std::uint32_t>> outer_offsets_;
-  std::vector<StreamState> stream_;            ///< [worker * streams]
-  std::vector<std::uint32_t> arrived_;         ///< [worker * inboxes]
-  std::vector<std::uint32_t> lanes_out_;       ///< [worker * streams] flows of the running send
-  std::vector<Connection> connections_;        ///< [worker * streams]
-  std::vector<Activity> activity_;             ///< [worker * rows]
-  std::vector<double> snapshot_;               ///< [worker * rows] activity when the wait began
-  std::vector<std::array<double, kTraffics>> charged_;  ///< [worker] exposed, this iteration
+  std::vector<StreamState> stream_;       ///< [worker * streams]
+  std::vector<std::uint32_t> arrived_;    ///< [worker * inboxes]
+  std::vector<std::uint32_t> lanes_out_;  ///< [worker * streams] flows of the running send
+  std::vector<Connection> connections_;   ///< [worker * streams]
+  std::vector<Activity> activity_;        ///< [worker * rows]
+  std::vector<double> snapshot_;          ///< [worker * rows] activity when the wait began
+  std::vector<std::array<double, kTraffics>> charged_;        ///< [worker] exposed, this iteration
   std::vector<std::map<std::uint32_t, std::uint32_t>> open_;  ///< [communicator] base -> join
   std::vector<Join> joins_;
   std::vector<std::uint32_t> free_joins_;

@@ -14,9 +14,9 @@ namespace weft {
 
 /// How collectives run on the network.
 enum class CollectiveMode : std::uint8_t {
-  steps,    ///< every message of every step is a flow
-  coupled,  ///< one weighted variable for all flows of a phase: they progress with the slowest
-  automatic ///< steps up to kMostStepFlows messages in a collective, coupled above
+  steps,     ///< every message of every step is a flow
+  coupled,   ///< one weighted variable for all flows of a phase: they progress with the slowest
+  automatic  ///< steps up to kMostStepFlows messages in a collective, coupled above
 };
 
 /// `automatic` simulates collectives of at most this many messages step by step.
@@ -41,7 +41,8 @@ struct Interrupted {
 struct SimulationOptions {
   std::string network = "fluid";
   CollectiveMode collectives = CollectiveMode::automatic;
-  bool closed_forms = true;  ///< collectives on links that nobody else can use cost their exact time
+  bool closed_forms =
+      true;  ///< collectives on links that nobody else can use cost their exact time
   std::vector<std::uint32_t> traced_workers;  ///< sorted; spans are kept of these
   std::size_t max_spans = 2'000'000;
   bool record_flows = false;

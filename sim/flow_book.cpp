@@ -44,8 +44,11 @@ void FlowBook::start(GpuId source, GpuId destination, std::span<const LinkId> li
 void FlowBook::start_coupled(std::span<const WeightedLink> links, double bytes_each,
                              Seconds latency, double alone, std::uint64_t messages, int steps,
                              const FlowOwner& owner) {
-  const auto token = put(
-      {.owner = owner, .messages = messages, .steps = steps, .start = kernel_.now(), .alone = alone});
+  const auto token = put({.owner = owner,
+                          .messages = messages,
+                          .steps = steps,
+                          .start = kernel_.now(),
+                          .alone = alone});
   timeline_.flows_stood_for += messages;
   timeline_.flow_bytes += bytes_each * static_cast<double>(messages) / steps;
   for (const WeightedLink& link : links) timeline_.link_bytes += bytes_each * link.weight;

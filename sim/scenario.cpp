@@ -36,8 +36,9 @@ void read_engine(const Section& section, SimulationOptions& options) {
                                    names_of(network_model_catalog()));
   const auto mode = section.choice(
       {.name = "collectives",
-       .help = "every message a flow, or one variable for a collective's flows; auto: steps up to " +
-               std::to_string(kMostStepFlows) + " messages",
+       .help =
+           "every message a flow, or one variable for a collective's flows; auto: steps up to " +
+           std::to_string(kMostStepFlows) + " messages",
        .initial = "auto",
        .source = "exact where that is cheap"},
       {"steps", "coupled", "auto"});
@@ -77,11 +78,12 @@ void read_scenario(const Section& root, Scenario& scenario, const Catalogs* cata
         root.preset("fabric", "the network: a preset's name, a YAML file, or its parameters",
                     preset_loader("fabric"), preset_names("fabric"));
     scenario.fabric = catalogs->read_fabric(fabric);
-    scenario.fabric_kind = fabric.text({.name = "kind", .help = "which fabric", .example = "fat_tree"});
-    scenario.routing = fabric.has("routing")
-                           ? read_routing(fabric.section("routing", "in place of the scenario's"),
-                                          scenario.seed)
-                           : RoutingSpec{};
+    scenario.fabric_kind =
+        fabric.text({.name = "kind", .help = "which fabric", .example = "fat_tree"});
+    scenario.routing =
+        fabric.has("routing")
+            ? read_routing(fabric.section("routing", "in place of the scenario's"), scenario.seed)
+            : RoutingSpec{};
     const bool own = !scenario.routing.policy.empty();
     const RoutingSpec general =
         read_routing(root.section("routing", "how paths are chosen"), scenario.seed);

@@ -46,8 +46,8 @@ void Distribution::add(double value, std::uint64_t times) {
 }
 
 double Distribution::quantile(double fraction) const {
-  const auto wanted = static_cast<std::uint64_t>(
-      std::max(1.0, std::ceil(fraction * static_cast<double>(count_))));
+  const auto wanted =
+      static_cast<std::uint64_t>(std::max(1.0, std::ceil(fraction * static_cast<double>(count_))));
   std::uint64_t seen = 0;
   auto sorted = exact_;
   std::sort(sorted.begin(), sorted.end(),

@@ -62,11 +62,11 @@ struct CollectiveStats {
 struct Span {
   enum class Kind : std::uint8_t { block, compute, call, send, collective } kind{};
   std::uint32_t worker = 0;
-  std::uint32_t op = 0;        ///< index into the worker's program
-  std::uint32_t part = 0;      ///< compute, call: index of the segment, counted over repeats
+  std::uint32_t op = 0;    ///< index into the worker's program
+  std::uint32_t part = 0;  ///< compute, call: index of the segment, counted over repeats
   std::uint32_t iteration = 0;
-  double start = 0, end = 0;   ///< seconds; a send ends with its arrival
-  double joined = 0;           ///< collective: when the worker joined
+  double start = 0, end = 0;  ///< seconds; a send ends with its arrival
+  double joined = 0;          ///< collective: when the worker joined
 };
 
 /// A flow that was asked for by `record_flows`.

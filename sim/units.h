@@ -53,7 +53,9 @@ constexpr Bytes part_of(Bytes whole, std::uint64_t parts, std::uint64_t index) {
 
 /// The one place where bits meet bytes.
 constexpr double bytes_per_second(BitsPerSecond rate) { return rate.value / 8; }
-constexpr BitsPerSecond bits_per_second(double bytes_per_s) { return BitsPerSecond(bytes_per_s * 8); }
+constexpr BitsPerSecond bits_per_second(double bytes_per_s) {
+  return BitsPerSecond(bytes_per_s * 8);
+}
 
 /// Time to push `size` through `rate`, without latency.
 constexpr Seconds operator/(Bytes size, BitsPerSecond rate) {
@@ -69,9 +71,15 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 namespace literals {
 constexpr Seconds operator""_s(long double v) { return Seconds(static_cast<double>(v)); }
 constexpr Seconds operator""_s(unsigned long long v) { return Seconds(static_cast<double>(v)); }
-constexpr Seconds operator""_ms(unsigned long long v) { return Seconds(static_cast<double>(v) / 1e3); }
-constexpr Seconds operator""_us(unsigned long long v) { return Seconds(static_cast<double>(v) / 1e6); }
-constexpr Seconds operator""_ns(unsigned long long v) { return Seconds(static_cast<double>(v) / 1e9); }
+constexpr Seconds operator""_ms(unsigned long long v) {
+  return Seconds(static_cast<double>(v) / 1e3);
+}
+constexpr Seconds operator""_us(unsigned long long v) {
+  return Seconds(static_cast<double>(v) / 1e6);
+}
+constexpr Seconds operator""_ns(unsigned long long v) {
+  return Seconds(static_cast<double>(v) / 1e9);
+}
 constexpr BitsPerSecond operator""_Gbps(unsigned long long v) {
   return BitsPerSecond(static_cast<double>(v) * 1e9);
 }

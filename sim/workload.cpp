@@ -100,6 +100,7 @@ OpRef ProgramBuilder::add(Op op, const std::vector<Dependency>& after) {
 OpRef ProgramBuilder::block(std::uint8_t stream, std::uint16_t name, std::int32_t micro_batch,
                             const std::vector<Segment>& segments, int repeat,
                             const std::vector<Dependency>& after) {
+  check(repeat >= 1 && repeat <= UINT16_MAX && !segments.empty(), "a block does something");
   Op op;
   op.kind = Op::Kind::block;
   op.stream = stream;

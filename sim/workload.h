@@ -92,11 +92,11 @@ struct Op {
   };
   Kind kind = Kind::block;
   std::uint8_t stream = 0;
-  std::uint8_t inbox = 0;              ///< send: which inbox of the peer
-  std::int8_t delta = 0;               ///< send: the peer is at this distance along `axis`
+  std::uint8_t inbox = 0;  ///< send: which inbox of the peer
+  std::int8_t delta = 0;   ///< send: the peer is at this distance along `axis`
   std::uint8_t axis = 0;
-  std::uint16_t name = 0;              ///< index into Workload::names
-  std::int32_t micro_batch = -1;       ///< for the trace; -1: none
+  std::uint16_t name = 0;         ///< index into Workload::names
+  std::int32_t micro_batch = -1;  ///< for the trace; -1: none
   std::uint32_t first_dependency = 0;
   std::uint16_t dependencies = 0;
   std::uint32_t first_segment = 0;
@@ -137,8 +137,8 @@ struct TimedFlow {
 
 /// Numbers about a model's compute that metrics need.
 struct ComputeFacts {
-  Flops model;     ///< per iteration, all GPUs: what the mathematics needs
-  Flops hardware;  ///< with recomputation
+  Flops model;                ///< per iteration, all GPUs: what the mathematics needs
+  Flops hardware;             ///< with recomputation
   std::uint64_t tokens = 0;   ///< per iteration
   std::uint64_t samples = 0;  ///< per iteration
 };
@@ -186,7 +186,9 @@ class ProgramBuilder {
   Program take() { return std::move(program_); }
 
   static Dependency done(OpRef ref) { return {false, ref.stream, ref.count}; }
-  static Dependency arrived(std::uint8_t inbox, std::uint32_t count) { return {true, inbox, count}; }
+  static Dependency arrived(std::uint8_t inbox, std::uint32_t count) {
+    return {true, inbox, count};
+  }
 
  private:
   OpRef add(Op op, const std::vector<Dependency>& after);

@@ -18,8 +18,8 @@ const std::vector<WorkloadEntry>& workload_catalog() {
 std::shared_ptr<const WorkloadSpec> read_workload(const Section& section, const Cluster& cluster) {
   std::vector<std::string> kinds;
   for (const auto& entry : workload_catalog()) kinds.push_back(entry.name);
-  const auto kind = section.choice(
-      {.name = "kind", .help = "what the GPUs do", .example = "training"}, kinds);
+  const auto kind =
+      section.choice({.name = "kind", .help = "what the GPUs do", .example = "training"}, kinds);
   for (const auto& entry : workload_catalog())
     if (entry.name == kind) return entry.read(section, cluster);
   section.fail("kind", "unknown workload");

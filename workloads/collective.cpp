@@ -1,5 +1,7 @@
 #include "workloads/collective.h"
 
+#include <fmt/core.h>
+
 #include <set>
 
 #include "workloads/collectives/catalog.h"
@@ -51,6 +53,13 @@ std::shared_ptr<const WorkloadSpec> Collective::read(const Section& section,
   if (spec->group_size < 2 && !section.describing())
     section.fail(section.has("group_size") ? "group_size" : "ranks",
                  "a collective of one rank moves nothing", "at least 2 ranks are needed");
+  constexpr std::uint64_t kMostMessages = 1'000'000'000;
+  const auto n = static_cast<std::uint64_t>(spec->group_size);
+  if (!spec->algorithm->fixed_peer() && n * n > kMostMessages)
+    section.fail(
+        section.has("group_size") ? "group_size" : "ranks",
+        fmt::format("{} messages a step among {} ranks are too many to simulate", n * (n - 1), n),
+        "use algorithm: ring, or smaller groups");
   const auto layout = section.choice(
       {.name = "layout",
        .help = "which ranks form a group: contiguous neighbours, or interleaved (every g-th)",

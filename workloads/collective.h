@@ -8,8 +8,8 @@
 
 namespace weft::workloads {
 
-/// `operation`, `algorithm`, `size` (nccl-tests' size), `ranks` (all, or GPU numbers in the order of
-/// the communicator), `group_size` (several communicators side by side), `layout`, `iterations`.
+/// `operation`, `algorithm`, `size` (nccl-tests' size), `ranks` (all, or GPU numbers in the order
+/// of the communicator), `group_size` (several communicators side by side), `layout`, `iterations`.
 struct Collective : WorkloadSpec {
   /// How ranks are dealt to groups: neighbours together, or group j takes ranks j, j+g, j+2g, ...
   enum class Layout { contiguous, interleaved };

@@ -39,6 +39,13 @@ weft_gallery_test(pipeline-bubble VARIANT gpipe SET workload.schedule.pipeline=g
 weft_gallery_test(ring-all-reduce-8 VARIANT simgrid_cm02 SET engine.network=simgrid_cm02)
 weft_gallery_test(sixteen-gpus VARIANT recompute
                   SET workload.recompute=full workload.overlap.data=false)
+weft_gallery_test(sixteen-gpus VARIANT empty-stage
+                  SET "workload.schedule.stage_layers=[0, 5, 6, 5]" engine.closed_forms=false)
+
+# scenarios/README.md shows what the program prints.
+add_test(NAME Gallery.ReadmeTellsTheAnswers
+         COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/golden/gallery_readme_test.py
+                 $<TARGET_FILE:weft> ${CMAKE_SOURCE_DIR}/scenarios)
 
 # ninja update_golden: writes the golden files anew, one after another.
 get_property(updates GLOBAL PROPERTY WEFT_GALLERY_UPDATES)

@@ -3,11 +3,11 @@
 
     run_gallery.py [--update] [--once] [--name NAME] [--set KEY=VALUE]... WEFT SCENARIO
 
-The results must be those of tests/golden/NAME.json (summary.json in 6 significant digits) and of its
-row in fingerprints.csv; --update writes both. Then, from the files alone, the invariants that hold in
-every run, the rules of the trace, and, unless --once, the laws that need further runs: the same
-scenario with its keys in another order and its resolved.yaml give the same bytes, ranks may change
-places on a symmetric network, and without latencies twice the speed is half the time.
+The results must be those of tests/golden/NAME.json (summary.json in 6 significant digits) and of
+its row in fingerprints.csv; --update writes both. Then, from the files alone, the invariants that
+hold in every run, the rules of the trace, and, unless --once, the laws that need further runs: the
+same scenario with its keys in another order and its resolved.yaml give the same bytes, ranks may
+change places on a symmetric network, and without latencies twice the speed is half the time.
 """
 
 import argparse

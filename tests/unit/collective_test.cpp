@@ -1,12 +1,13 @@
 // Collectives against their closed forms, simulated on a star: hosts on one switch.
 //
 //     host0 --- [switch] --- host1 ...      a message: latency a, then size / rate B
+#include "sim/collective.h"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <tuple>
 
-#include "sim/collective.h"
 #include "tests/support/world.h"
 #include "workloads/collective.h"
 #include "workloads/collectives/direct.h"
@@ -45,8 +46,9 @@ double time_of(const World& world, const Collective& spec, const SimulationOptio
 // 2 x 7/8 x 100 MB at 50 GB/s is 3.5 ms, in 14 steps of one latency each.
 TEST(RingAllReduce, Of100MegabytesOverEightGpusTakes3500Microseconds) {
   const auto world = star(8, 400_Gbps, 2_us);
-  expect_close(time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 100_MB, 8)),
-               3.5e-3 + 14 * 2e-6);
+  expect_close(
+      time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 100_MB, 8)),
+      3.5e-3 + 14 * 2e-6);
 }
 
 TEST(DirectAllReduce, MovesAsManyBytesAsTheRingInTwoLatencies) {
@@ -88,8 +90,9 @@ TEST(RingReduceScatter, OfThirteenBillionBytesOverTwoRanks) {
 
 TEST(RingAllReduce, OfSixteenGigabytes) {
   const auto world = star(4, 400_Gbps, 1_us);
-  expect_close(time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 16_GB, 4)),
-               1.5 * 16e9 / 50e9 + 6e-6);
+  expect_close(
+      time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 16_GB, 4)),
+      1.5 * 16e9 / 50e9 + 6e-6);
 }
 
 // TP 16 on hosts of eight GPUs: two hops of the ring cross NICs of 50 GB/s, which bound it although
@@ -97,8 +100,9 @@ TEST(RingAllReduce, OfSixteenGigabytes) {
 TEST(RingAllReduce, AcrossHostsIsBoundByTheNicAndNotByNvlink) {
   const World world(test::plain_cluster(2, 8, 400_Gbps, 3600_Gbps),
                     SingleSwitch{{400_Gbps, Seconds(0)}});
-  expect_close(time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 160_MB, 16)),
-               30 * 10e6 / 50e9);
+  expect_close(
+      time_of(world, collective(Operation::all_reduce, std::make_shared<Ring>(), 160_MB, 16)),
+      30 * 10e6 / 50e9);
 }
 
 // Each combination runs in a process of its own, as SimGrid wants.

@@ -1,13 +1,16 @@
 // Flows on fabrics, with answers by hand: who shares what, and how long that takes.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "tests/support/fork.h"
 #include "tests/support/world.h"
 #include "topologies/dragonfly.h"
 #include "topologies/fat_tree.h"
 #include "topologies/graph.h"
+#include "workloads/collective.h"
+#include "workloads/collectives/ring.h"
 #include "workloads/flows.h"
 
 namespace weft {
@@ -25,7 +28,8 @@ Flows shift(int gpus, int by, Bytes size, int count = 1) {
   for (int gpu = 0; gpu < gpus; ++gpu)
     for (int i = 0; i < count; ++i)
       spec.flows.push_back({GpuId{static_cast<std::uint32_t>(gpu)},
-                            GpuId{static_cast<std::uint32_t>((gpu + by) % gpus)}, size, Seconds(0)});
+                            GpuId{static_cast<std::uint32_t>((gpu + by) % gpus)}, size,
+                            Seconds(0)});
   return spec;
 }
 
@@ -114,6 +118,36 @@ TEST(Rates, TimesKWithoutLatencyGiveTimesOverK) {
   };
   const double slow = end(100_Gbps);
   EXPECT_NEAR(end(700_Gbps), slow / 7, slow * kExact);
+}
+
+/// Seconds of a ring all-reduce of 100 MB in groups of every second host, on leaves of 32 hosts
+/// with `uplinks` of 400 Gb/s each.
+double interleaved_rings(int groups, std::int64_t uplinks, CollectiveMode mode) {
+  FatTree fabric;
+  fabric.down = {32, 4};
+  fabric.up = {uplinks};
+  fabric.link = {400_Gbps, 600_ns};
+  workloads::Collective spec;
+  spec.algorithm = std::make_shared<workloads::Ring>();
+  spec.size = 100_MB;
+  spec.group_size = 128 / groups;
+  spec.layout = workloads::Collective::Layout::interleaved;
+  return test::in_child([&] {
+    SimulationOptions options;
+    options.collectives = mode;
+    const World world(test::plain_cluster(128, 400_Gbps), fabric);
+    return std::vector<double>{world.run(spec, options).iteration_end.back()};
+  })[0];
+}
+
+TEST(CoupledRings, TakeTheTimeOfTheirStepsWhereNothingElseUsesTheirLinks) {
+  const double steps = interleaved_rings(1, 32, CollectiveMode::steps);
+  EXPECT_NEAR(interleaved_rings(1, 32, CollectiveMode::coupled), steps, steps * 1e-3);
+}
+
+TEST(CoupledRings, ThatShareOversubscribedUplinksAreWithinTwoPercentOfTheirSteps) {
+  const double steps = interleaved_rings(2, 8, CollectiveMode::steps);
+  EXPECT_NEAR(interleaved_rings(2, 8, CollectiveMode::coupled), steps, steps * 0.02);
 }
 
 }  // namespace

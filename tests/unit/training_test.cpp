@@ -27,8 +27,13 @@ constexpr BitsPerSecond kFree{1e24};
 Training pipeline(const std::string& schedule, int stages, int micro_batches, int v = 1,
                   double forward = 1, double backward = 1) {
   Training spec;
-  spec.model = {.layers = stages * v, .hidden = 1, .heads = 1, .kv_heads = 1, .head_dim = 1,
-                .ffn = 4, .vocab = 1};
+  spec.model = {.layers = stages * v,
+                .hidden = 1,
+                .heads = 1,
+                .kv_heads = 1,
+                .head_dim = 1,
+                .ffn = 4,
+                .vocab = 1};
   spec.sequence_length = 1;
   spec.parallelism.pipeline = stages;
   spec.global_batch = micro_batches;
@@ -133,8 +138,13 @@ TEST(Pipeline, StageBoundariesCostLatencyAndBytes) {
 }
 
 ModelSpec gpt3() {
-  return {.layers = 96, .hidden = 12288, .heads = 96, .kv_heads = 96, .head_dim = 128,
-          .ffn = 49152, .vocab = 51200};
+  return {.layers = 96,
+          .hidden = 12288,
+          .heads = 96,
+          .kv_heads = 96,
+          .head_dim = 128,
+          .ffn = 49152,
+          .vocab = 51200};
 }
 
 // Narayanan et al.: F = 96 B s l h^2 (1 + s / 6h + V / 16 l h) with full recomputation, which is
@@ -173,8 +183,13 @@ TEST(ModelPresets, HaveThePublishedNumberOfParameters) {
 /// A small GPT on hosts of two GPUs: TP 2 inside a host, two stages, two replicas.
 Training small_gpt() {
   Training spec;
-  spec.model = {.layers = 8, .hidden = 1024, .heads = 16, .kv_heads = 16, .head_dim = 64,
-                .ffn = 4096, .vocab = 1000};
+  spec.model = {.layers = 8,
+                .hidden = 1024,
+                .heads = 16,
+                .kv_heads = 16,
+                .head_dim = 64,
+                .ffn = 4096,
+                .vocab = 1000};
   spec.sequence_length = 512;
   spec.parallelism = {.tensor = 2, .pipeline = 2, .data = 2};
   spec.global_batch = 8;
@@ -198,7 +213,8 @@ TEST(Training, ComputesModelFlopsOverPeakTimesEfficiency) {
   double compute = 0;
   for (const Account& account : timeline.workers) compute += account.compute;
   compute /= static_cast<double>(timeline.workers.size());
-  // The optimizer reads and writes 28 bytes for each parameter of a stage; the embedding is on both.
+  // The optimizer reads and writes 28 bytes for each parameter of a stage; the embedding is on
+  // both.
   const auto& m = spec.model;
   const double optimizer =
       (4 * static_cast<double>(m.layer_parameters()) + 1000 * 1024) / 2 * 28 / (1e15 / 8);
@@ -266,9 +282,9 @@ TEST(Training, AccountsForAllOfEveryWorkersTime) {
   const Timeline timeline = small_cluster().run(spec);
   ASSERT_EQ(timeline.iteration_end.size(), 3u);
   for (const Account& a : timeline.workers)
-    EXPECT_NEAR(a.compute + a.bubble + a.idle +
-                    std::accumulate(a.exposed.begin(), a.exposed.end(), 0.0),
-                timeline.iteration_end.back(), timeline.iteration_end.back() * kExact);
+    EXPECT_NEAR(
+        a.compute + a.bubble + a.idle + std::accumulate(a.exposed.begin(), a.exposed.end(), 0.0),
+        timeline.iteration_end.back(), timeline.iteration_end.back() * kExact);
   // Iterations are alike where nothing is random.
   EXPECT_NEAR(timeline.iteration_time(0), timeline.iteration_time(2),
               timeline.iteration_time(0) * kExact);

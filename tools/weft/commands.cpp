@@ -77,9 +77,10 @@ int compare_command(const Options& options) {
   for (const auto& fabric : options.fabrics) {
     names.push_back(fabric_name(fabric));
     if (std::count(names.begin(), names.end(), names.back()) > 1)
-      throw ConfigError(fmt::format("compare: two fabrics are named `{}`\n"
-                                    "  give each once, or rename one of the files",
-                                    names.back()));
+      throw ConfigError(
+          fmt::format("compare: two fabrics are named `{}`\n"
+                      "  give each once, or rename one of the files",
+                      names.back()));
     scenarios.push_back(on_fabric(options, fabric, own_kind));
     Experiment check(scenarios.back());  // before any of them runs
   }
@@ -117,9 +118,10 @@ int groups_command(const Options& options) {
   const Scenario scenario = load(options);
   const auto* training = dynamic_cast<const workloads::Training*>(scenario.workload.get());
   if (training == nullptr)
-    throw ConfigError(fmt::format("{}: workload.kind: only training has parallel groups\n"
-                                  "  use a scenario with kind: training",
-                                  options.scenario));
+    throw ConfigError(
+        fmt::format("{}: workload.kind: only training has parallel groups\n"
+                    "  use a scenario with kind: training",
+                    options.scenario));
   const auto groups = workloads::groups_of(training->parallelism);
   if (options.json) {
     nlohmann::ordered_json json;
@@ -143,12 +145,13 @@ int topology_command(const Options& options) {
   // A fabric alone is shown for a cluster that it is made for.
   const Scenario scenario =
       known() && !fs::exists(options.scenario)
-          ? load_scenario_text(options.scenario,
-                               fmt::format("cluster: {{hosts: 128, host: dgx_h100}}\n"
-                                           "fabric: {}\n"
-                                           "workload: {{kind: flows, shift: {{by: 1, size: 1 B}}}}\n",
-                                           options.scenario),
-                               options.overrides, catalogs())
+          ? load_scenario_text(
+                options.scenario,
+                fmt::format("cluster: {{hosts: 128, host: dgx_h100}}\n"
+                            "fabric: {}\n"
+                            "workload: {{kind: flows, shift: {{by: 1, size: 1 B}}}}\n",
+                            options.scenario),
+                options.overrides, catalogs())
           : load(options);
   const Topology topology = scenario.fabric->build(scenario.cluster);
   write_graph(options.dot, topology, write_dot);

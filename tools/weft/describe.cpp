@@ -82,12 +82,11 @@ std::vector<Catalog> catalogues() {
   std::vector<Catalog> all;
   Catalog fabrics{"fabrics", {}};
   for (const auto& entry : fabric_catalog())
-    fabrics.entries.push_back({entry.name, entry.help, [&entry] {
-                                 return entry.picture + "\nKeys of `fabric` (kind: " + entry.name +
-                                        "):\n" + keys_text(describe_keys([&](const Section& s) {
-                                          entry.read(s);
-                                        }));
-                               }});
+    fabrics.entries.push_back(
+        {entry.name, entry.help, [&entry] {
+           return entry.picture + "\nKeys of `fabric` (kind: " + entry.name + "):\n" +
+                  keys_text(describe_keys([&](const Section& s) { entry.read(s); }));
+         }});
   all.push_back(std::move(fabrics));
 
   Catalog routings{"routings", {}};
@@ -97,16 +96,15 @@ std::vector<Catalog> catalogues() {
 
   Catalog workloads_{"workloads", {}};
   for (const auto& entry : workloads::workload_catalog())
-    workloads_.entries.push_back(
-        {entry.name, entry.help, [&entry] {
-           return "Keys of `workload` (kind: " + entry.name + "):\n" +
-                  keys_text(describe_keys([&](const Section& s) {
-                    Cluster cluster;
-                    cluster.hosts = 128;
-                    cluster.host.gpus = 8;
-                    entry.read(s, cluster);
-                  }));
-         }});
+    workloads_.entries.push_back({entry.name, entry.help, [&entry] {
+                                    return "Keys of `workload` (kind: " + entry.name + "):\n" +
+                                           keys_text(describe_keys([&](const Section& s) {
+                                             Cluster cluster;
+                                             cluster.hosts = 128;
+                                             cluster.host.gpus = 8;
+                                             entry.read(s, cluster);
+                                           }));
+                                  }});
   all.push_back(std::move(workloads_));
 
   Catalog collectives{"collectives", {}};
@@ -192,9 +190,9 @@ int describe_command(const Options& options) {
   }
   if (found) return 0;
   const std::string near = nearest(options.name, names);
-  throw ConfigError(fmt::format("describe: nothing is named `{}`\n  {}", options.name,
-                                near.empty() ? "weft list KIND prints the names"
-                                             : fmt::format("did you mean `{}`?", near)));
+  throw ConfigError(fmt::format(
+      "describe: nothing is named `{}`\n  {}", options.name,
+      near.empty() ? "weft list KIND prints the names" : fmt::format("did you mean `{}`?", near)));
 }
 
 }  // namespace weft::program

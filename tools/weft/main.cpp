@@ -49,10 +49,9 @@ void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
     names.push_back(sub->get_name());
   if (std::find(names.begin(), names.end(), *word) != names.end()) return;
   const std::string near = nearest(*word, names);
-  throw ConfigError(fmt::format(
-      "`{}` is not a command\n  {}", *word,
-      near.empty() ? fmt::format("commands: {}", fmt::join(names, ", "))
-                   : fmt::format("did you mean `{}`?", near)));
+  throw ConfigError(fmt::format("`{}` is not a command\n  {}", *word,
+                                near.empty() ? fmt::format("commands: {}", fmt::join(names, ", "))
+                                             : fmt::format("did you mean `{}`?", near)));
 }
 
 }  // namespace
@@ -98,7 +97,8 @@ int main(int argc, char** argv) {
   scenario(sub), output(sub), json(sub);
   sub = add("compare", "the same job on several fabrics, side by side", compare_command);
   scenario(sub), output(sub), json(sub);
-  sub->add_option("--fabric", options.fabrics, "a preset's name or a YAML file; give it twice or more")
+  sub->add_option("--fabric", options.fabrics,
+                  "a preset's name or a YAML file; give it twice or more")
       ->type_name("NAME")
       ->required()
       ->expected(1)
@@ -133,8 +133,7 @@ int main(int argc, char** argv) {
       return app.exit(error) == 0 ? 0 : kBadInput;
     });
   }
-  if (verbose > 0)
-    spdlog::set_level(verbose > 1 ? spdlog::level::debug : spdlog::level::info);
+  if (verbose > 0) spdlog::set_level(verbose > 1 ? spdlog::level::debug : spdlog::level::info);
   catch_interrupts();
   return guarded([&] { return command(options); });
 }

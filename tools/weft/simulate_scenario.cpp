@@ -70,8 +70,8 @@ std::vector<std::uint32_t> traced_workers(const TraceSpec& spec, const Workload&
     const int role = workload.role_axis < 0 ? 0 : grid.coordinate(rank, workload.role_axis);
     by_role[static_cast<std::size_t>(role)].push_back(worker++);
   }
-  const std::size_t wanted = spec.ranks == 0 ? std::min(kMost, by_role.size())
-                                             : static_cast<std::size_t>(spec.ranks);
+  const std::size_t wanted =
+      spec.ranks == 0 ? std::min(kMost, by_role.size()) : static_cast<std::size_t>(spec.ranks);
   std::vector<std::uint32_t> workers;
   for (std::size_t row = 0; row < by_role[0].size() && workers.size() < wanted; ++row)
     for (std::size_t role = 0; role < by_role.size() && workers.size() < wanted; ++role)
@@ -93,7 +93,9 @@ Experiment::Experiment(Scenario s)
 }
 
 const Catalogs& catalogs() {
-  static const Catalogs all{[](const Section& s) -> std::shared_ptr<const Fabric> { return read_fabric(s); }, workloads::read_workload};
+  static const Catalogs all{
+      [](const Section& s) -> std::shared_ptr<const Fabric> { return read_fabric(s); },
+      workloads::read_workload};
   return all;
 }
 
@@ -157,8 +159,7 @@ std::vector<nlohmann::ordered_json> run_apart(const std::vector<Scenario>& scena
   if (failed != 0) throw ChildFailed{failed};
   std::vector<nlohmann::ordered_json> summaries;
   for (const auto& folder : folders)
-    summaries.push_back(
-        nlohmann::ordered_json::parse(std::ifstream(folder / "summary.json")));
+    summaries.push_back(nlohmann::ordered_json::parse(std::ifstream(folder / "summary.json")));
   return summaries;
 }
 

@@ -113,8 +113,8 @@ int verify_command(const Options& options) {
   const Outcome coupled = simulate_apart(scenario, "fluid", CollectiveMode::coupled, closed);
   const Difference models = difference(fluid, cm02, true);
   const Difference modes = difference(fluid, coupled, false);
-  const bool good = models.iteration <= kModels && models.finish <= kModels &&
-                    modes.iteration <= kCoupled;
+  const bool good =
+      models.iteration <= kModels && models.finish <= kModels && modes.iteration <= kCoupled;
   if (options.json) {
     nlohmann::ordered_json json;
     json["scenario"] = scenario.name;
@@ -125,9 +125,10 @@ int verify_command(const Options& options) {
     if (!options.quiet) fmt::print("{}\n", json.dump(2));
   } else if (!options.quiet) {
     fmt::print("{}: {} flows, largest relative differences\n", scenario.name, fluid.flows.size());
-    fmt::print("  fluid against simgrid_cm02:  iteration time {:.2g}, finish of a flow {:.2g} "
-               "(allowed {:.2g})\n",
-               models.iteration, models.finish, kModels);
+    fmt::print(
+        "  fluid against simgrid_cm02:  iteration time {:.2g}, finish of a flow {:.2g} "
+        "(allowed {:.2g})\n",
+        models.iteration, models.finish, kModels);
     fmt::print("  steps against coupled:       iteration time {:.2g} (allowed {:.2g})\n",
                modes.iteration, kCoupled);
     fmt::print("{}\n", good ? "verified" : "the answers are too far apart");

@@ -14,12 +14,12 @@ struct ModelSpec {
   std::int64_t layers = 1;
   std::int64_t hidden = 1;
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;     ///< < heads: grouped-query attention
-  std::int64_t head_dim = 1;     ///< hidden / heads unless given
-  std::int64_t ffn = 1;          ///< inner width of the feed-forward part
+  std::int64_t kv_heads = 1;  ///< < heads: grouped-query attention
+  std::int64_t head_dim = 1;  ///< hidden / heads unless given
+  std::int64_t ffn = 1;       ///< inner width of the feed-forward part
   std::int64_t vocab = 1;
-  bool gated = false;            ///< SwiGLU: three feed-forward matrices instead of two
-  bool tied_embeddings = true;   ///< the output layer shares the input embedding's weights
+  bool gated = false;                ///< SwiGLU: three feed-forward matrices instead of two
+  bool tied_embeddings = true;       ///< the output layer shares the input embedding's weights
   bool biases_and_positions = true;  ///< GPT: biases, layer norms with bias, learned positions
 
   /// Weights of one layer: attention h(q + 2kv) + qh, feed-forward 2hf (3hf gated), norms, biases.

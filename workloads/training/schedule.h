@@ -21,9 +21,9 @@ struct Work {
 struct ScheduleEntry {
   std::string name;
   std::string help;
-  std::string bubble;      ///< idle time of each stage, as a formula
-  std::string activations; ///< micro-batches held at most
-  bool interleaves;        ///< takes v > 1
+  std::string bubble;       ///< idle time of each stage, as a formula
+  std::string activations;  ///< micro-batches held at most
+  bool interleaves;         ///< takes v > 1
   std::vector<Work> (*order)(int stage, int p, int m, int v);
 };
 const std::vector<ScheduleEntry>& schedule_catalog();
@@ -38,7 +38,6 @@ struct Schedule {
 };
 
 /// Reads `schedule:` and refuses what does not fit `stages`, `layers` and `micro_batches`.
-Schedule read_schedule(const Section& workload, int stages, int micro_batches,
-                       std::int64_t layers);
+Schedule read_schedule(const Section& workload, int stages, int micro_batches, std::int64_t layers);
 
 }  // namespace weft::workloads

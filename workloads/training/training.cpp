@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "workloads/collectives/ring.h"
 
@@ -148,11 +149,18 @@ class Stage {
     return Bytes((activation().value + t - 1) / t);
   }
 
+  /// A pass through `count` layers. A stage that has none (but the embedding, say) passes on what
+  /// it gets in its turn, at no cost.
+  OpRef layers(const char* what, const Work& work, const std::vector<Segment>& layer, int count) {
+    return count > 0
+               ? builder_.block(kCompute, name(what), work.micro_batch, layer, count, {})
+               : builder_.block(kCompute, name(what), work.micro_batch, {{Seconds(0), -1}}, 1, {});
+  }
+
   void forward(const Work& work) {
     if (!first(work.chunk))
       gather(work.micro_batch, ProgramBuilder::arrived(kActivations, ++activations_in_));
-    OpRef end =
-        builder_.block(kCompute, name("forward"), work.micro_batch, forward_layer(), layers_, {});
+    const OpRef end = layers("forward", work, forward_layer(), layers_);
     if (last(work.chunk)) {
       if (output_forward().value > 0)
         builder_.block(kCompute, name("output"), work.micro_batch, {{output_forward(), -1}}, 1, {});
@@ -163,29 +171,32 @@ class Stage {
   }
 
   void backward(const Work& work, bool completes_gradients) {
+    bool output_to_reduce = completes_gradients && last(work.chunk) && output_weights_apart();
     if (!last(work.chunk)) {
       gather(work.micro_batch, ProgramBuilder::arrived(kGradients, ++gradients_in_));
     } else if (output_forward().value > 0) {
       const OpRef ref = builder_.block(kCompute, name("output backward"), work.micro_batch,
                                        {{output_forward() * 2, -1}}, 1, {});
-      if (completes_gradients && output_weights_apart())
-        ready(spec_.model.embedding_parameters(), ref);
-    } else if (completes_gradients && output_weights_apart()) {
-      ready(spec_.model.embedding_parameters(), OpRef{});
+      if (output_to_reduce) ready(spec_.model.embedding_parameters(), ref);
+      output_to_reduce = false;
     }
     const auto segments = backward_layer();
     OpRef end;
     if (completes_gradients && spec_.parallelism.data > 1) {
-      // In parts of as many layers as fill a bucket, so that its all-reduce can start.
+      // In parts of as many layers as fill a bucket, so that its all-reduce can start. Where the
+      // output has no time of its own, its gradients are there with the first part's.
       const int part = layers_per_bucket();
-      for (int left = layers_; left > 0; left -= part) {
+      int left = layers_;
+      do {
         const int now = std::min(part, left);
-        end = builder_.block(kCompute, name("backward"), work.micro_batch, segments, now, {});
-        ready(spec_.model.layer_parameters() * now, end);
-      }
+        end = layers("backward", work, segments, now);
+        if (std::exchange(output_to_reduce, false)) ready(spec_.model.embedding_parameters(), end);
+        if (now > 0) ready(spec_.model.layer_parameters() * now, end);
+        left -= now;
+      } while (left > 0);
       if (first(work.chunk)) ready(spec_.model.embedding_parameters(), end);
     } else {
-      end = builder_.block(kCompute, name("backward"), work.micro_batch, segments, layers_, {});
+      end = layers("backward", work, segments, layers_);
     }
     if (first(work.chunk)) return;
     builder_.send(kBackward, name("gradients"), work.micro_batch, pipeline_axis_, -1, kGradients,

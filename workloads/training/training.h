@@ -36,10 +36,10 @@ struct Training : WorkloadSpec {
 
   /// Layers of one chunk of a stage.
   int chunk_layers(int stage) const {
-    return static_cast<int>(
-        schedule.stage_layers.empty()
-            ? model.layers / (std::int64_t{parallelism.pipeline} * schedule.virtual_stages)
-            : schedule.stage_layers[static_cast<std::size_t>(stage)]);
+    return static_cast<int>(schedule.stage_layers.empty()
+                                ? model.layers /
+                                      (std::int64_t{parallelism.pipeline} * schedule.virtual_stages)
+                                : schedule.stage_layers[static_cast<std::size_t>(stage)]);
   }
   int micro_batches() const { return global_batch / (parallelism.data * micro_batch); }
 
