@@ -772,6 +772,8 @@ void Section::fail(std::string_view name, const std::string& problem,
   config::fail_at(place, config::join(path_, name), problem, hint);
 }
 
+void Section::refuse_unread() const { Access::refuse_unread(*document_, *node_, path_); }
+
 const std::string& Section::path() const { return path_; }
 
 bool Section::describing() const { return document_->describing; }

@@ -96,6 +96,9 @@ class Section {
   /// Where the section holds a key that looks like a mistyped one, that is the error instead.
   [[noreturn]] void fail(std::string_view name, const std::string& problem,
                          const std::string& hint = {}) const;
+  /// Throws for the first key here, or below, that nobody has asked for yet. To be called when all
+  /// of the section has been read and keys are about to be checked against each other.
+  void refuse_unread() const;
   /// "fabric.link": dotted path of this section.
   const std::string& path() const;
   /// True in describe mode (`describe_keys`): cross-key checks that examples cannot meet may be

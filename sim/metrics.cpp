@@ -128,7 +128,7 @@ std::vector<TierMetrics> tiers_of(const Network& network, const Timeline& timeli
 void measure_links(const Network& network, const Timeline& timeline, Metrics& metrics) {
   struct Candidate {
     std::uint32_t index;
-    double saturated, mean;
+    double missed, saturated, mean;
   };
   std::vector<Candidate> used;
   double worst = 0;
@@ -138,11 +138,12 @@ void measure_links(const Network& network, const Timeline& timeline, Metrics& me
     if (use.bytes <= 0) continue;
     const double rate = bytes_per_second(network.links()[index].capacity);
     const double mean = timeline.end > 0 ? use.bytes / (rate * timeline.end) : 0;
-    used.push_back({index, use.rates_known ? use.saturated_s : 0, mean});
     metrics.max_utilization = std::max(metrics.max_utilization, rounded_to_one(mean));
     // Of k flows on a full link each misses 1 - 1/k of what it could have.
-    const double full = use.rates_known ? use.saturated_s : mean * timeline.end;
-    const double missed = use.peak_flows < 2 ? 0 : full * (1 - 1.0 / use.peak_flows);
+    const double missed = use.rates_known      ? use.contended_s
+                          : use.peak_flows < 2 ? 0
+                                               : mean * timeline.end * (1 - 1.0 / use.peak_flows);
+    used.push_back({index, missed, use.rates_known ? use.saturated_s : 0, mean});
     if (missed > worst) {
       worst = missed;
       bottleneck = index;
@@ -153,6 +154,7 @@ void measure_links(const Network& network, const Timeline& timeline, Metrics& me
   const auto count = std::min(kTopLinks, used.size());
   std::partial_sort(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(count), used.end(),
                     [](const Candidate& a, const Candidate& b) {
+                      if (a.missed != b.missed) return a.missed > b.missed;
                       if (a.saturated != b.saturated) return a.saturated > b.saturated;
                       if (a.mean != b.mean) return a.mean > b.mean;
                       return a.index < b.index;
@@ -214,6 +216,7 @@ Json to_json(const LinkMetrics& link) {
           {"mean_utilization", link.mean_utilization},
           {"peak_utilization", maybe(link.peak_utilization)},
           {"saturated_s", maybe(link.saturated_s)},
+          {"contended_s", maybe(link.contended_s)},
           {"peak_flows", link.peak_flows},
           {"capacity_bps", link.capacity_bps}};
 }
@@ -418,6 +421,7 @@ LinkMetrics measure_link(const Network& network, const Timeline& timeline, LinkI
   if (use.rates_known) {
     link.peak_utilization = rounded_to_one(use.peak_utilization);
     link.saturated_s = use.saturated_s;
+    link.contended_s = use.contended_s;
   }
   link.peak_flows = use.peak_flows;
   return link;
@@ -501,7 +505,7 @@ Json to_json(const Metrics& m) {
                     {"cables", m.facts.cables},
                     {"diameter_hops", m.facts.diameter_hops},
                     {"bisection_bps", m.facts.bisection.value},
-                    {"oversubscription", m.facts.oversubscription}};
+                    {"oversubscription", maybe(m.facts.oversubscription)}};
   Json& network = json["network"];
   network["flows"] = m.flows;
   network["flows_stood_for"] = m.flows_stood_for;

@@ -24,7 +24,7 @@ struct LinkMetrics {
   double capacity_bps = 0;
   double bytes = 0;
   double mean_utilization = 0;  ///< bytes x 8 / (capacity x run time)
-  std::optional<double> peak_utilization, saturated_s;
+  std::optional<double> peak_utilization, saturated_s, contended_s;
   std::uint32_t peak_flows = 0;
 };
 

@@ -199,8 +199,13 @@ void FluidNetwork::end(std::uint32_t index, bool done) {
 void FluidNetwork::set_load(Link& link, double load) {
   const bool saturated = load > 0 && load >= link.capacity * kSaturated;
   if (link.saturated || saturated) {
-    if (link.saturated) link.saturated_s += now_ - link.since;
+    if (link.saturated) {
+      const double time = now_ - link.since;
+      link.saturated_s += time;
+      link.contended_s += time * (1 - 1.0 / link.sharing);
+    }
     link.since = now_;
+    link.sharing = std::max<std::uint32_t>(link.weight, 1);
     link.saturated = saturated;
   }
   link.load = load;
@@ -273,7 +278,9 @@ LinkUse FluidNetwork::use(LinkId id) const {
     const double left = std::max(flow.left - flow.rate * (now_ - flow.since), 0.0);
     use.bytes += (flow.size - left) * weight_of(flow, slot.hop);
   }
-  use.saturated_s = link.saturated_s + (link.saturated ? now_ - link.since : 0);
+  const double pending = link.saturated ? now_ - link.since : 0;
+  use.saturated_s = link.saturated_s + pending;
+  use.contended_s = link.contended_s + pending * (1 - 1.0 / link.sharing);
   use.peak_utilization = link.peak_utilization;
   use.peak_flows = link.peak_flows;
   return use;

@@ -170,7 +170,9 @@ class FluidNetwork final : public DrivenNetwork {
     // The account: the second cache line.
     alignas(64) double bytes = 0;  // of ended flows
     double saturated_s = 0;
-    double since = 0;  // when it became saturated, where it is
+    double contended_s = 0;     // saturated time x (1 - 1/k) with k flows
+    double since = 0;           // of what is not yet in the two, where it is saturated
+    std::uint32_t sharing = 1;  // flows since then
     double peak_utilization = 0;
     std::uint32_t peak_flows = 0;
   };

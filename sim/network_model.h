@@ -28,6 +28,7 @@ struct LinkUse {
   double peak_utilization = 0;  ///< highest load over capacity at any instant
   std::uint32_t peak_flows = 0;
   bool rates_known = true;
+  double contended_s = 0;  ///< saturated time x (1 - 1/k) with k flows at once: what sharing cost
 };
 
 /// Hears of what ended. Called by the kernel at the instant it happens: first the flows in the

@@ -656,7 +656,7 @@ TopologyFacts facts_of(const Topology& t) {
       facts.cables_by_tier.emplace_back(t.link_tiers[i], by_tier[i]);
   }
   for (const double ratio : t.oversubscription) {
-    facts.oversubscription = std::max(facts.oversubscription, ratio);
+    facts.oversubscription = std::max(facts.oversubscription.value_or(1), ratio);
   }
   const Skeleton net(t);
   facts.diameter_hops = diameter(t, net);

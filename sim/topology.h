@@ -4,6 +4,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -148,12 +149,12 @@ struct TopologyFacts {
   std::size_t cables = 0;
   std::vector<std::pair<std::string, std::size_t>> switches_by_label;
   std::vector<std::pair<std::string, std::size_t>> cables_by_tier;
-  std::size_t most_ports = 0;      ///< ports used on the fullest switch
-  int diameter_hops = 0;           ///< most cables on a shortest (fewest cables) NIC-to-NIC path
-  BitsPerSecond bisection;         ///< minimum cut between the NICs of the first and second half
-                                   ///< of the hosts (the smaller half first)
-  double oversubscription = 1;     ///< the largest over the tiers
-  std::size_t shortest_paths = 0;  ///< equal-cost paths between the first and the last NIC
+  std::size_t most_ports = 0;  ///< ports used on the fullest switch
+  int diameter_hops = 0;       ///< most cables on a shortest (fewest cables) NIC-to-NIC path
+  BitsPerSecond bisection;     ///< minimum cut between the NICs of the first and second half
+                               ///< of the hosts (the smaller half first)
+  std::optional<double> oversubscription;  ///< the largest over the tiers; none of a free graph
+  std::size_t shortest_paths = 0;          ///< equal-cost paths between the first and the last NIC
 };
 TopologyFacts facts_of(const Topology&);
 

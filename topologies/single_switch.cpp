@@ -11,6 +11,7 @@ Topology SingleSwitch::build(const Cluster& cluster) const {
     builder.attach(NicId{i}, only, link);
   }
   builder.topology().tree = true;
+  builder.topology().oversubscription = {1};
   return builder.finish();
 }
 

@@ -53,7 +53,7 @@ std::shared_ptr<const WorkloadSpec> Collective::read(const Section& section,
   if (spec->group_size < 2 && !section.describing())
     section.fail(section.has("group_size") ? "group_size" : "ranks",
                  "a collective of one rank moves nothing", "at least 2 ranks are needed");
-  constexpr std::uint64_t kMostMessages = 1'000'000'000;
+  constexpr std::uint64_t kMostMessages = 100'000'000;
   const auto n = static_cast<std::uint64_t>(spec->group_size);
   if (!spec->algorithm->fixed_peer() && n * n > kMostMessages)
     section.fail(

@@ -92,6 +92,7 @@ struct TinyRun {
     facts.cables = 4;
     facts.diameter_hops = 2;
     facts.bisection = BitsPerSecond(200e9);
+    facts.oversubscription = 1;
     return facts;
   }
 
@@ -151,7 +152,7 @@ struct TinyRun {
     second.exposed = {0.3, 0, 0, 0, 0, 0};
     t.workers = {first, second};
     t.links.resize(links);
-    t.links[2] = {6.25e9, 0.3, 1, 2, true};
+    t.links[2] = {6.25e9, 0.3, 1, 2, true, 0.15};
     t.links[5] = {6.25e9, 0.2, 0.5, 1, true};
     t.flows = 10;
     t.flows_stood_for = 32;

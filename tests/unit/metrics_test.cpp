@@ -59,23 +59,24 @@ TEST(Metrics, LinksAreUsedByTheirBytesOverCapacityAndTime) {
   EXPECT_EQ(m.top_links[1].link, "switch0->host1.nic0");
 }
 
-TEST(Metrics, TopLinksPutTheLongestSaturatedFirstThenTheBusiest) {
+TEST(Metrics, TopLinksPutWhereFlowsMissMostFirstThenTheLongestFullThenTheBusiest) {
   TinyRun run;
   run.timeline.links[3] = {9e9, 0, 0.9, 1, true};
   run.timeline.links[4] = {1e9, 0.4, 1, 1, true};
   run.timeline.links[6] = {2e9, 0, 0.9, 1, true};
   std::vector<double> bytes;
   for (const auto& link : run.metrics().top_links) bytes.push_back(link.bytes);
-  EXPECT_EQ(bytes, (std::vector<double>{1e9, 6.25e9, 6.25e9, 9e9, 2e9}));
+  EXPECT_EQ(bytes, (std::vector<double>{6.25e9, 1e9, 6.25e9, 9e9, 2e9}));
 }
 
-TEST(Metrics, TheBottleneckIsWhereFlowsShareAFullLinkLongest) {
+TEST(Metrics, TheBottleneckIsWhereSharingAFullLinkCostsMost) {
   TinyRun run;
-  run.timeline.links[4] = {6.25e9, 0.9, 1, 1, true};  // full longer, but by one flow alone
+  // Full longer, but by one flow alone, save for an instant.
+  run.timeline.links[4] = {6.25e9, 0.9, 1, 2, true, 1e-6};
   const Metrics m = run.metrics();
-  EXPECT_EQ(m.top_links[0].link, "host1.nic0->switch0");
+  EXPECT_EQ(m.top_links[0].link, "host0.nic1->switch0");
   EXPECT_EQ(m.bottleneck->link, "host0.nic1->switch0");
-  run.timeline.links[2].peak_flows = 1;
+  run.timeline.links[2].contended_s = run.timeline.links[4].contended_s = 0;
   EXPECT_FALSE(run.metrics().bottleneck);
 }
 

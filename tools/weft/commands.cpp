@@ -170,7 +170,9 @@ int topology_command(const Options& options) {
     json["most_ports"] = facts.most_ports;
     json["diameter_hops"] = facts.diameter_hops;
     json["bisection_bps"] = facts.bisection.value;
-    json["oversubscription"] = facts.oversubscription;
+    json["oversubscription"] = facts.oversubscription
+                                   ? nlohmann::ordered_json(*facts.oversubscription)
+                                   : nlohmann::ordered_json(nullptr);
     json["shortest_paths"] = facts.shortest_paths;
     print(options, json);
     return 0;
@@ -188,7 +190,8 @@ int topology_command(const Options& options) {
   row("most ports on a switch", fmt::format("{}", facts.most_ports));
   row("diameter", fmt::format("{} links", facts.diameter_hops));
   row("bisection", to_text(facts.bisection));
-  row("oversubscription", fmt::format("{:.4g}:1", facts.oversubscription));
+  row("oversubscription", facts.oversubscription ? fmt::format("{:.4g}:1", *facts.oversubscription)
+                                                 : "not defined: the graph has no tiers");
   row("shortest paths, first to last NIC", fmt::format("{}", facts.shortest_paths));
   print(options, text);
   return 0;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <stdexcept>
 
@@ -33,8 +34,12 @@ std::string in_child(const std::function<std::string()>& work) {
   close(ends[1]);
   std::string result;
   char buffer[1 << 16];
-  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
-    result.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
+    if (got > 0)
+      result.append(buffer, static_cast<std::size_t>(got));
+    else if (errno != EINTR)  // Ctrl-C reaches the child too, which then ends
+      break;
+  }
   close(ends[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {

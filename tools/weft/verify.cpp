@@ -12,6 +12,7 @@
 #include "tools/weft/commands.h"
 #include "tools/weft/exit_code.h"
 #include "tools/weft/in_child.h"
+#include "tools/weft/progress.h"
 #include "tools/weft/simulate_scenario.h"
 
 namespace weft::program {
@@ -46,8 +47,11 @@ Outcome simulate_apart(const Scenario& scenario, const std::string& network, Col
     copy.engine.record_flows = mode == CollectiveMode::steps;
     copy.trace.on = false;
     const Experiment experiment(std::move(copy));
-    const Timeline timeline = simulate(experiment.network, experiment.workload,
-                                       experiment.placement, experiment.scenario.engine);
+    Progress progress(fmt::format("{}, {}", scenario.name, network));
+    SimulationOptions options = experiment.scenario.engine;
+    options.monitor = &progress;
+    const Timeline timeline =
+        simulate(experiment.network, experiment.workload, experiment.placement, options);
     std::string out;
     const auto put = [&out](const auto& value) {
       out.append(reinterpret_cast<const char*>(&value), sizeof value);

@@ -92,6 +92,7 @@ Parallelism read_parallelism(const Section& workload, const Cluster& cluster,
                                 .source = "Megatron-LM's default"});
   p.order = read_order(section, p.tensor, p.pipeline, p.data);
   if (section.describing()) return p;
+  section.refuse_unread();
 
   if (context > 1)
     section.fail("context", "context parallelism is not modelled",
