@@ -37,7 +37,7 @@ class CollectiveRuns {
   bool start(const CollectiveCall& call, std::uint32_t rank, std::uint64_t tag);
 
   /// Exact seconds of a call among a worker's own ranks when nothing else uses their links, or a
-  /// negative number when it must be simulated. Counts it as done `times` times by all `workers`.
+  /// negative number when it must be simulated. Counts it as done `times` times by a worker.
   Seconds closed_form(const CollectiveCall& call, std::uint64_t times);
   bool is_closed(std::uint16_t communicator) const { return closed_[communicator]; }
 

@@ -15,7 +15,6 @@ void FlowBook::find(GpuId source, GpuId destination, std::uint64_t flow_key, Rou
 }
 
 std::uint64_t FlowBook::put(const Live& live) {
-  ++alive_;
   if (free_.empty()) {
     live_.push_back(live);
     return live_.size() - 1;
@@ -58,7 +57,6 @@ void FlowBook::start_coupled(std::span<const WeightedLink> links, double bytes_e
 FlowOwner FlowBook::finish(std::uint64_t token) {
   const Live live = live_[token];
   free_.push_back(static_cast<std::uint32_t>(token));
-  --alive_;
   const double now = kernel_.now();
   const double took = now - live.start;
   timeline_.fct.add(took / live.steps, live.messages);

@@ -47,7 +47,6 @@ class FlowBook {
                      double alone, std::uint64_t messages, int steps, const FlowOwner&);
   /// Takes the finished flow with this token out of the book.
   FlowOwner finish(std::uint64_t token);
-  std::size_t alive() const { return alive_; }
 
  private:
   struct Live {
@@ -65,7 +64,6 @@ class FlowBook {
   Timeline& timeline_;
   std::vector<Live> live_;
   std::vector<std::uint32_t> free_;
-  std::size_t alive_ = 0;
 };
 
 }  // namespace weft
