@@ -118,7 +118,7 @@ class EventQueue {
   };
 
   Recent& recent_of(double date) {
-    const auto bits = std::bit_cast<std::uint64_t>(date);
+    const auto bits = order(date);
     return recent_[(bits * 0x9e3779b97f4a7c15ULL) >> (64 - kRecentBits)];
   }
 
@@ -183,16 +183,31 @@ class EventQueue {
     for (;;) {
       const std::size_t first = 4 * place + 1;
       if (first >= size) break;
-      const std::size_t end = first + 4 < size ? first + 4 : size;
-      std::size_t least = first;
-      for (std::size_t child = first + 1; child < end; ++child)
-        if (heap_[child].date < heap_[least].date) least = child;
+      const std::size_t least = first + 4 <= size ? least_of_four(first) : least_of_last(first);
       if (heap_[least].date >= entry.date) break;
       put(place, heap_[least]);
       place = least;
     }
     put(place, entry);
   }
+
+  /// Which of four siblings comes first: a tournament without jumps, for nobody can predict them.
+  std::size_t least_of_four(std::size_t first) const {
+    const Entry* const four = &heap_[first];
+    const std::size_t left = order(four[1].date) < order(four[0].date) ? 1 : 0;
+    const std::size_t right = order(four[3].date) < order(four[2].date) ? 3 : 2;
+    return first + (order(four[right].date) < order(four[left].date) ? right : left);
+  }
+
+  std::size_t least_of_last(std::size_t first) const {
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < heap_.size(); ++child)
+      if (heap_[child].date < heap_[least].date) least = child;
+    return least;
+  }
+
+  /// Dates are not negative: their bits, as whole numbers, are in the same order.
+  static std::uint64_t order(double date) { return std::bit_cast<std::uint64_t>(date); }
 
   static constexpr int kRecentBits = 8;
 

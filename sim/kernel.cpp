@@ -71,7 +71,7 @@ struct Timer {
 
 /// Our events in SimGrid's loop: the timers and the network model, as one SimGrid "model". In each
 /// round the engine asks all models for the time to their next event, moves its clock by the least
-/// and tells them.
+/// and tells them. Our clock runs ahead of the engine's by what a round passes beyond that.
 class Events final : public simgrid::kernel::resource::Model {
  public:
   explicit Events(EventHandler& handler) : Model("weft"), handler_(handler) {}
@@ -93,11 +93,10 @@ class Events final : public simgrid::kernel::resource::Model {
   std::exception_ptr failure() const { return failure_; }
 
   double next_occurring_event(double now) override {
-    now_ = now;
     if (network_ == nullptr || stopped_) return -1;
     try {
-      double next = network_->next_event(now);
-      if (!timers_.empty()) next = std::min(next, timers_.front().time);
+      now_ = std::max(now_, now);
+      const double next = next_date();
       return next < kInfinity ? std::max(next - now, 0.0) : -1;
     } catch (...) {
       keep_failure();
@@ -106,22 +105,21 @@ class Events final : public simgrid::kernel::resource::Model {
   }
 
   void update_actions_state(double now, double delta) override {
-    now_ = now;
     if (network_ == nullptr || stopped_) return;
+    now_ = std::max(now_, now);
     // Where the network hears of ends after this round only, timers wait for the next, which comes
     // without the clock moving: flows are told of before timers of the same instant.
-    if (delta > 0 && network_->hears_late()) return;
+    const bool hears_late = network_->hears_late();
+    if (delta > 0 && hears_late) return;
     try {
-      // All timers due now, before any handler can set another for this instant.
-      due_.clear();
-      const double end = end_of_instant(now);
-      while (!timers_.empty() && timers_.front().time <= end) {
-        due_.push_back(timers_.front().token);
-        std::pop_heap(timers_.begin(), timers_.end());
-        timers_.pop_back();
+      pass_instant();
+      // No other model of the engine has events then, so a round need not be one instant.
+      for (int i = 1; !hears_late && !stopped_ && i < kInstantsPerRound; ++i) {
+        const double next = next_date();
+        if (next == kInfinity) break;
+        now_ = next;
+        pass_instant();
       }
-      network_->advance(now, handler_);
-      for (const std::uint64_t token : due_) handler_.on_timer(token);
     } catch (...) {
       keep_failure();
     }
@@ -129,6 +127,29 @@ class Events final : public simgrid::kernel::resource::Model {
   }
 
  private:
+  /// Looking after the engine's other models costs more than most of our instants.
+  static constexpr int kInstantsPerRound = 256;
+
+  /// Of the next event, in seconds: not before now_.
+  double next_date() {
+    const double next = network_->next_event(now_);
+    return timers_.empty() ? next : std::min(next, std::max(timers_.front().time, now_));
+  }
+
+  /// Tells of everything that is due now.
+  void pass_instant() {
+    // All timers due now, before any handler can set another for this instant.
+    due_.clear();
+    const double end = end_of_instant(now_);
+    while (!timers_.empty() && timers_.front().time <= end) {
+      due_.push_back(timers_.front().token);
+      std::pop_heap(timers_.begin(), timers_.end());
+      timers_.pop_back();
+    }
+    network_->advance(now_, handler_);
+    for (const std::uint64_t token : due_) handler_.on_timer(token);
+  }
+
   void keep_failure() {
     if (failure_ == nullptr) failure_ = std::current_exception();
     stopped_ = true;

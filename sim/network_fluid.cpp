@@ -27,8 +27,10 @@ void FluidNetwork::Link::resize(int room) {
 FluidNetwork::FluidNetwork(const std::vector<LinkSpec>& links)
     : links_(links.size()), queue_(HookOf{&flows_}) {
   check(links.size() < kNone, "too many links");
-  for (std::size_t i = 0; i < links.size(); ++i)
+  for (std::size_t i = 0; i < links.size(); ++i) {
     links_[i].capacity = bytes_per_second(links[i].capacity);
+    down_ += links_[i].capacity <= 0;
+  }
 }
 
 // ---- flows
@@ -133,16 +135,48 @@ FlowHandle FluidNetwork::launch(std::uint32_t index, double latency) {
   Flow& flow = flows_[index];
   const Hop* hops = path_of(flow);
   flow.state = State::waiting;
-  for (std::uint32_t i = 0; i < flow.hops; ++i)
-    if (links_[hops[i].link].capacity <= 0) {
-      end(index, false);
-      return index;
-    }
+  const auto is_down = [this](const Hop& hop) { return links_[hop.link].capacity <= 0; };
+  if (down_ > 0 && std::any_of(hops, hops + flow.hops, is_down)) {
+    end(index, false);
+    return index;
+  }
   if (latency > 0 || flow.size <= 0)
-    queue_.add(index, now_ + latency);
+    wait(index, latency);
   else
     attach(index);
   return index;
+}
+
+/// Puts a flow where its latency ends: behind the others of the same latency, for they end in the
+/// order of starting.
+void FluidNetwork::wait(std::uint32_t index, double latency) {
+  const double date = now_ + latency;
+  Line* empty = nullptr;
+  for (Line& line : lines_) {
+    if (line.latency == latency) {
+      line.flows.push_back({date, flows_[index].sequence, index});
+      return;
+    }
+    if (line.flows.empty()) empty = &line;
+  }
+  if (lines_.size() < kMostLines) empty = &lines_.emplace_back();
+  if (empty == nullptr) {
+    queue_.add(index, date);
+    return;
+  }
+  empty->latency = latency;
+  empty->flows.push_back({date, flows_[index].sequence, index});
+}
+
+/// When the first flow of a line ends its latency. Those that failed meanwhile leave it here.
+double FluidNetwork::first_date(Line& line) {
+  while (!line.flows.empty()) {
+    const Waiting& first = line.flows.front();
+    const Flow& flow = flows_[first.flow];
+    if (flow.state == State::waiting && flow.sequence == first.sequence) return first.date;
+    line.flows.pop_front();
+  }
+  return kInfinity;
 }
 
 void FluidNetwork::attach(std::uint32_t index) {
@@ -254,6 +288,7 @@ void FluidNetwork::set_capacity(LinkId id, BitsPerSecond capacity) {
   const double bytes_per_s = bytes_per_second(capacity);
   if (bytes_per_s == link.capacity) return;
   if (bytes_per_s > 0) {
+    down_ -= link.capacity <= 0;
     link.capacity = bytes_per_s;
     link.changed = true;
     mark_dirty(number);
@@ -267,6 +302,7 @@ void FluidNetwork::set_capacity(LinkId id, BitsPerSecond capacity) {
     if (crosses) end(flow, false);
   }
   link.capacity = 0;
+  ++down_;
 }
 
 LinkUse FluidNetwork::use(LinkId id) const {
@@ -295,30 +331,38 @@ double FluidNetwork::next_event(double now) {
   now_ = now;
   solve();
   if (!failed_.empty()) return now;
-  return queue_.empty() ? kInfinity : std::max(queue_.first_date(), now);
+  double date = queue_.empty() ? kInfinity : queue_.first_date();
+  for (Line& line : lines_) date = std::min(date, first_date(line));
+  return std::max(date, now);
 }
 
 void FluidNetwork::advance(double now, EventHandler& handler) {
   now_ = now;
   batch_.clear();
-  queue_.pop_until(end_of_instant(now), [this](std::uint32_t flow) { batch_.push_back(flow); });
+  const double end_of_now = end_of_instant(now);
+  queue_.pop_until(end_of_now, [this](std::uint32_t flow) {
+    batch_.push_back({flows_[flow].sequence, flow});
+  });
+  for (Line& line : lines_) {
+    for (; first_date(line) <= end_of_now; line.flows.pop_front()) {
+      batch_.push_back({line.flows.front().sequence, line.flows.front().flow});
+    }
+  }
   if (batch_.empty() && failed_.empty()) return;
-  const auto earlier = [this](std::uint32_t a, std::uint32_t b) {
-    return flows_[a].sequence < flows_[b].sequence;
-  };
+  const auto earlier = [](const Due& a, const Due& b) { return a.sequence < b.sequence; };
   if (!std::is_sorted(batch_.begin(), batch_.end(), earlier))
     std::sort(batch_.begin(), batch_.end(), earlier);
   // All that leave go before any that begin, so that no link ever seems to hold both.
   ended_.clear();
-  for (const std::uint32_t index : batch_) fetch_links(flows_[index]);
-  for (const std::uint32_t index : batch_) {
-    const Flow& flow = flows_[index];
+  for (const Due& due : batch_) fetch_links(flows_[due.flow]);
+  for (const Due& due : batch_) {
+    const Flow& flow = flows_[due.flow];
     if (flow.state == State::waiting && flow.size > 0) continue;
     ended_.push_back({flow.sequence, flow.token, -1});
-    end(index, true);
+    end(due.flow, true);
   }
-  for (const std::uint32_t index : batch_)
-    if (flows_[index].state == State::waiting) attach(index);
+  for (const Due& due : batch_)
+    if (flows_[due.flow].state == State::waiting) attach(due.flow);
   if (!failed_.empty()) {
     ended_.insert(ended_.end(), failed_.begin(), failed_.end());
     failed_.clear();

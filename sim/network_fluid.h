@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,7 @@ class FluidNetwork final : public DrivenNetwork {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::uint32_t kInlineHops = 6;
   static constexpr double kTolerance = 1e-11;
+  static constexpr std::size_t kMostLines = 8;  // each is looked at in every instant
 
   /// One crossing of a link: which, and where in its list of flows.
   struct Hop {
@@ -102,7 +104,7 @@ class FluidNetwork final : public DrivenNetwork {
     double size = 0;   // bytes
     std::uint64_t token = 0;
     std::uint64_t sequence = 0;  // order of starting
-    QueueHook hook;              // in queue_: end of the latency or of the transfer
+    QueueHook hook;              // in queue_
     std::uint32_t hops = 0;
     std::uint32_t long_path = kNone;  // in long_paths_, where `path` is too small
     State state = State::free;
@@ -219,10 +221,24 @@ class FluidNetwork final : public DrivenNetwork {
     double share;
     std::uint32_t touched;
   };
+  struct Due {
+    std::uint64_t sequence;
+    std::uint32_t flow;
+  };
   struct Ended {
     std::uint64_t sequence;
     std::uint64_t token;
     double left;  // bytes; < 0 where it was done
+  };
+  struct Waiting {
+    double date;  // of the end of its latency
+    std::uint64_t sequence;
+    std::uint32_t flow;
+  };
+  /// Flows that wait for the same latency, first come first.
+  struct Line {
+    double latency = 0;
+    std::deque<Waiting> flows;
   };
   struct HookOf {
     std::vector<Flow>* flows;
@@ -244,6 +260,8 @@ class FluidNetwork final : public DrivenNetwork {
   void make_long_path(Flow&, std::uint32_t hops);
   void free_flow(std::uint32_t);
   FlowHandle launch(std::uint32_t flow, double latency);
+  void wait(std::uint32_t flow, double latency);
+  double first_date(Line&);
   void attach(std::uint32_t flow);
   void detach(std::uint32_t flow, double sent);
   void end(std::uint32_t flow, bool done);
@@ -278,8 +296,10 @@ class FluidNetwork final : public DrivenNetwork {
   std::vector<std::uint32_t> unused_;  // indices into flows_
   std::vector<LongPath> long_paths_;
   std::vector<std::uint32_t> unused_long_paths_;
-  EventQueue<HookOf> queue_;
+  EventQueue<HookOf> queue_;  // ends of transfers, and of latencies for which there is no line
+  std::vector<Line> lines_;
   double now_ = 0;
+  std::size_t down_ = 0;  // links without capacity
   std::uint64_t started_ = 0;
   /// Each set of flows or links, seeds or component, has a number never used before; what carries
   /// it is in the set. This is that of the latest.
@@ -300,7 +320,7 @@ class FluidNetwork final : public DrivenNetwork {
   std::vector<std::uint32_t> shared_;  // in touched_
   std::vector<Candidate> candidates_;
   std::size_t unfrozen_ = 0;
-  std::vector<std::uint32_t> batch_;
+  std::vector<Due> batch_;
   std::vector<Ended> ended_;
 };
 
