@@ -2,60 +2,21 @@
 // Columns, fields and formulas are documented in docs/outputs.md.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "sim/metrics.h"
 #include "sim/network.h"
+#include "sim/output_file.h"
 #include "sim/placement.h"
 #include "sim/scenario.h"
 #include "sim/timeline.h"
 #include "sim/workload.h"
 
 namespace weft {
-
-/// A file that appears whole or not at all: written beside its place as NAME.tmp and renamed by
-/// commit(). Errors of the file system are ConfigErrors with the path and the system's reason.
-class OutputFile {
- public:
-  explicit OutputFile(std::filesystem::path path);
-  ~OutputFile();  ///< without commit() nothing is left behind
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void append(std::string_view text);
-  template <class... Args>
-  void print(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-    if (buffer_.size() >= kFlushAt) flush();
-  }
-  std::uint64_t size() const { return written_ + buffer_.size(); }  ///< bytes so far
-  void commit();
-
- private:
-  static constexpr std::size_t kFlushAt = std::size_t{1} << 20;
-  void flush();
-  [[noreturn]] void fail(int error) const;
-
-  std::filesystem::path path_, aside_;
-  std::FILE* file_ = nullptr;
-  fmt::memory_buffer buffer_;
-  std::uint64_t written_ = 0;
-};
-
-/// Makes the folder with its parents and checks that files can be made in it; ConfigError if not.
-/// To be called before a simulation, so that hours of work are not lost.
-void prepare_folder(const std::filesystem::path& folder);
 
 /// What differs between two runs of the same scenario.
 struct RunFacts {
@@ -73,9 +34,6 @@ RunFacts gather_run_facts(double wall_s, int threads);
 void write_files(const std::filesystem::path& folder, const Scenario&, const Network&,
                  const Workload&, const Placement&, const Timeline&, const Metrics&,
                  const RunFacts&);
-
-/// Writes a JSON document, indented by two, with a line end.
-void write_json(const std::filesystem::path& path, const nlohmann::ordered_json&);
 
 /// Below this share of an iteration, exposed communication or a difference between fabrics counts
 /// as nothing.

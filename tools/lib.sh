@@ -7,7 +7,7 @@ build=${WEFT_BUILD_DIR:-$root/build}
 case $build in /*) ;; *) build=$PWD/$build ;; esac  # a relative one is relative to the caller
 
 build_packages=(g++ cmake ninja-build pkg-config ccache libsimgrid-dev libboost-graph-dev
-  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
+  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(libgtest-dev librapidcheck-dev libbenchmark-dev python3)
 # The trace is also tried in a browser. Another Node.js than Debian's may be here: it brings npm.
 command -v chromium >/dev/null || test_packages+=(chromium)
