@@ -33,6 +33,7 @@ class Engine : public EventHandler {
   }
 
   Timeline run() {
+    if (options_.record_ops) timeline_.executed.flow_end.resize(workload_.flows.size());
     for (std::size_t i = 0; i < workload_.flows.size(); ++i)
       kernel_.at(workload_.flows[i].start.value, kTimedFlow | i);
     if (!workers_.empty()) begin_iteration();
@@ -56,7 +57,8 @@ class Engine : public EventHandler {
       const TimedFlow& flow = workload_.flows[token & ~kTimedFlow];
       book_.find(flow.source, flow.destination, token, route_);
       book_.start(flow.source, flow.destination, route_, flow.size,
-                  {FlowOwner::Kind::timed, Traffic::other, 0, 0, 0, 0});
+                  {FlowOwner::Kind::timed, Traffic::other,
+                   static_cast<std::uint32_t>(token & ~kTimedFlow), 0, 0, 0});
       return;
     }
     block_part_done(static_cast<std::uint32_t>(token >> 8), token & 0xff);
@@ -69,6 +71,7 @@ class Engine : public EventHandler {
     poll();
     switch (flow.kind) {
       case FlowOwner::Kind::timed:
+        if (options_.record_ops) timeline_.executed.flow_end[flow.owner] = kernel_.now();
         return;
       case FlowOwner::Kind::message:
         message_lane_done(flow);
@@ -121,6 +124,7 @@ class Engine : public EventHandler {
     std::uint32_t part = 0;  ///< segments begun, over all repeats
     bool in_call = false;    ///< the part's collective runs
     double part_start = 0;
+    double computed_before = 0;  ///< its account's compute when the block began
   };
   /// The paths of a stream's messages: those to one peer share a connection per lane.
   struct Connection {
@@ -175,6 +179,7 @@ class Engine : public EventHandler {
     lanes_out_.resize(workers_.size() * streams_);
     connections_.resize(workers_.size() * streams_);
     charged_.resize(workers_.size());
+    if (options_.record_ops) prepare_records();
     timeline_.workers.resize(workers_.size());
     count_work();
   }
@@ -239,6 +244,9 @@ class Engine : public EventHandler {
     const double now = kernel_.now();
     workers_left_ = static_cast<std::uint32_t>(workers_.size());
     std::fill(arrived_.begin(), arrived_.end(), 0);
+    if (options_.record_ops)
+      timeline_.executed.records.resize(timeline_.executed.records.size() +
+                                        timeline_.executed.per_iteration);
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
       workers_[w].streams_left = index(w).streams_used;
       for (std::size_t s = 0; s < streams_; ++s) stream(w, s).done = 0;
@@ -333,6 +341,7 @@ class Engine : public EventHandler {
         end_wait(w, cause);
         workers_[w].computing = true;
         workers_[w].part = 0;
+        workers_[w].computed_before = timeline_.workers[w].compute;
         begin_block(w, op);
         break;
       case Op::Kind::send:
@@ -347,6 +356,7 @@ class Engine : public EventHandler {
   void complete(std::uint32_t w, std::size_t s) {
     StreamState& state = stream(w, s);
     state.busy = false;
+    if (options_.record_ops) record(w, index(w).ops[s][state.done]);
     ++state.done;
     ++ops_done_;
     Worker& worker = workers_[w];
@@ -357,6 +367,23 @@ class Engine : public EventHandler {
       return;
     }
     examine(w, s);
+  }
+
+  void prepare_records() {
+    ExecutedOps& executed = timeline_.executed;
+    for (const Worker& worker : workers_) {
+      executed.first.push_back(executed.per_iteration);
+      executed.per_iteration += workload_.programs[worker.program].ops.size();
+    }
+    executed.records.reserve(executed.per_iteration *
+                             static_cast<std::size_t>(workload_.iterations));
+  }
+
+  /// The op is over now.
+  void record(std::uint32_t w, std::uint32_t op) {
+    const bool computes = program(w).ops[op].kind == Op::Kind::block;
+    timeline_.executed.at(timeline_.iteration_end.size(), w, op) = {
+        kernel_.now(), computes ? timeline_.workers[w].compute - workers_[w].computed_before : 0};
   }
 
   // ---- waiting ------------------------------------------------------------------------------

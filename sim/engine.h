@@ -46,6 +46,7 @@ struct SimulationOptions {
   std::vector<std::uint32_t> traced_workers;  ///< sorted; spans are kept of these
   std::size_t max_spans = 2'000'000;
   bool record_flows = false;
+  bool record_ops = true;  ///< for the critical path: 16 bytes an op and iteration
   Monitor* monitor = nullptr;
 };
 

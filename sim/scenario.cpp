@@ -53,6 +53,11 @@ void read_engine(const Section& section, SimulationOptions& options) {
        .help = "collectives on NVLink ports that nobody else uses cost their exact time",
        .initial = "true",
        .source = "the same times to 1e-9, without their flows"});
+  options.record_ops = section.boolean(
+      {.name = "critical_path",
+       .help = "keep when each op was over (16 bytes an op), to find the critical path",
+       .initial = "true",
+       .source = "a few percent of a run's time and memory"});
 }
 
 /// Everything but what the catalogues read.

@@ -69,6 +69,28 @@ struct Span {
   double joined = 0;          ///< collective: when the worker joined
 };
 
+/// The executed DAG: when each op was over. What released it follows from the programs: it starts
+/// when the last of the op before it on its stream, its dependencies and, of a collective, its
+/// members' is over. Empty unless SimulationOptions::record_ops.
+struct ExecutedOps {
+  struct Record {
+    double end = 0;      ///< seconds from 0
+    double compute = 0;  ///< seconds of a block in which the GPU computed
+  };
+  std::vector<std::size_t> first;  ///< [workers] of the worker's ops within an iteration
+  std::size_t per_iteration = 0;
+  std::vector<Record> records;   ///< [iterations * per_iteration]
+  std::vector<double> flow_end;  ///< [Workload::flows] seconds from 0
+
+  bool known() const { return !records.empty() || !flow_end.empty(); }
+  const Record& at(std::size_t iteration, std::uint32_t worker, std::uint32_t op) const {
+    return records[iteration * per_iteration + first[worker] + op];
+  }
+  Record& at(std::size_t iteration, std::uint32_t worker, std::uint32_t op) {
+    return records[iteration * per_iteration + first[worker] + op];
+  }
+};
+
 /// A flow that was asked for by `record_flows`.
 struct FlowRecord {
   GpuId source{}, destination{};
@@ -93,6 +115,7 @@ struct Timeline {
   std::vector<Span> spans;
   std::uint64_t spans_left_out = 0;  ///< over SimulationOptions::max_spans
   std::vector<FlowRecord> flow_records;
+  ExecutedOps executed;
   double end = 0;  ///< the clock at the end
 
   double iteration_time(std::size_t i) const {
