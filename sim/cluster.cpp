@@ -84,11 +84,20 @@ HostSpec read_host(const Section& host) {
       read_gpu(host.preset("gpu", "the GPU model", preset_loader("gpu"), preset_names("gpu"),
                            "h100_sxm", "the GPU of most published training runs of 2023 to 2025"));
 
+  spec.nvlink_domain = static_cast<int>(
+      host.integer({.name = "nvlink_domain",
+                    .help = "hosts that share one NVSwitch, numbered in a row",
+                    .initial = "1",
+                    .source = "each host has its own, as NVIDIA's DGX hosts; 18 in a GB200 NVL72"},
+                   1, kMostHosts));
   const bool nvlink = host.has("nvlink");
-  if (!nvlink && spec.gpus > 1)
-    host.fail("nvlink",
-              fmt::format("required, but missing: {} GPUs of a host talk through it", spec.gpus),
-              "for example `nvlink: {rate: 3.6 Tbps, latency: 1 us}`");
+  if (!nvlink && (spec.gpus > 1 || spec.nvlink_domain > 1))
+    host.fail(
+        "nvlink",
+        spec.gpus > 1
+            ? fmt::format("required, but missing: {} GPUs of a host talk through it", spec.gpus)
+            : fmt::format("required, but missing: {} hosts share an NVSwitch", spec.nvlink_domain),
+        "for example `nvlink: {rate: 3.6 Tbps, latency: 1 us}`");
   if (nvlink)
     spec.nvlink = read_port(host.section("nvlink", "each GPU's port into the host's NVSwitch"),
                             "per direction and GPU",

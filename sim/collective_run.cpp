@@ -24,18 +24,19 @@ CollectiveRuns::CollectiveRuns(const Network& network, const Workload& workload,
   decide_closed_forms();
 }
 
-/// A communicator along a worker's own lanes is closed when all its groups sit inside hosts and no
-/// other traffic of the job ever has two ends on one host, so that nothing else crosses NVLink.
+/// A communicator along a worker's own lanes is closed when all its groups sit inside NVLink
+/// domains and no other traffic of the job ever has two ends in one, so that nothing else crosses
+/// NVLink.
 void CollectiveRuns::decide_closed_forms() {
   const Grid& grid = workload_.grid;
-  auto hosts_of = [&](const std::vector<std::uint32_t>& offsets, std::uint32_t rank) {
-    std::vector<HostId> hosts;
+  auto domains_of = [&](const std::vector<std::uint32_t>& offsets, std::uint32_t rank) {
+    std::vector<std::uint32_t> domains;
     for (const auto offset : offsets)
-      hosts.push_back(network_.cluster().host_of(placement_.gpu(RankId{rank + offset})));
-    std::sort(hosts.begin(), hosts.end());
-    return hosts;
+      domains.push_back(network_.cluster().domain_of(placement_.gpu(RankId{rank + offset})));
+    std::sort(domains.begin(), domains.end());
+    return domains;
   };
-  // Whether groups along `axes` (all = every group inside one host; any = some host twice).
+  // Whether groups along `axes` (all = every group inside one domain; any = some domain twice).
   struct Inside {
     bool all = true, any = false;
   };
@@ -45,9 +46,9 @@ void CollectiveRuns::decide_closed_forms() {
     if (offsets.size() < 2) return Inside{true, false};
     for (std::uint32_t rank = 0; rank < grid.ranks(); ++rank) {
       if (grid.base(rank, axes) != rank) continue;
-      const auto hosts = hosts_of(offsets, rank);
-      result.all &= hosts.front() == hosts.back();
-      result.any |= std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();
+      const auto domains = domains_of(offsets, rank);
+      result.all &= domains.front() == domains.back();
+      result.any |= std::adjacent_find(domains.begin(), domains.end()) != domains.end();
     }
     return result;
   };

@@ -628,6 +628,35 @@ FlopsPerSecond Section::speed(const Key& key) const {
       Access::bounded(*this, key, config::kSpeed, 1, config::kFastestSpeed, "speed"));
 }
 
+Metres Section::length(const Key& key) const {
+  return Metres(Access::bounded(*this, key, config::kLength, 0, config::kLongestCable, "length"));
+}
+
+Watts Section::power(const Key& key) const {
+  return Watts(Access::bounded(*this, key, config::kPower, 0, config::kMostPower, "power"));
+}
+
+Dollars Section::money(const Key& key) const {
+  return Dollars(Access::bounded(*this, key, config::kMoney, 0, config::kMostMoney, "price"));
+}
+
+std::string Section::file(const Key& key) const {
+  const Value found = Access::value(*this, key, "file", "file");
+  const std::string given = Access::text(found);
+  if (describing()) return given;
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::absolute(Access::folder(found) / given, error).lexically_normal();
+  if (error || !std::filesystem::exists(path, error))
+    config::fail_at(found.place, found.path,
+                    fmt::format("there is no file {}", config::quote(given)),
+                    "paths start at the folder of the file that names them");
+  if (!std::filesystem::is_regular_file(path, error))
+    config::fail_at(found.place, found.path, fmt::format("{} is not a file", config::quote(given)));
+  Access::resolve(*this, key.name, config::yaml_text(path.string()));
+  return path.string();
+}
+
 // ---- Section: structure ----------------------------------------------------------------------
 
 bool Section::has(std::string_view name) const {

@@ -55,7 +55,8 @@ struct Key {
 class Section {
  public:
   // ---- scalars; bounds are inclusive. Quantities have upper bounds that keep sums of them finite:
-  // times 1e9 s, rates 1e18 bps, sizes 1 EiB, speeds 1e21 FLOPS; rates and speeds are >= 1.
+  // times 1e9 s, rates 1e18 bps, sizes 1 EiB, speeds 1e21 FLOPS, lengths 1e6 m, power 1e9 W, money
+  // 1e12 USD; rates and speeds are >= 1.
   std::string text(const Key&) const;
   std::string choice(const Key&, const std::vector<std::string>& values) const;
   bool boolean(const Key&) const;
@@ -65,6 +66,12 @@ class Section {
   BitsPerSecond rate(const Key&) const;                        ///< "400 Gbps", "50 GB/s", > 0
   Bytes size(const Key&, Bytes least = Bytes(1)) const;        ///< "64 MiB", "1 GB", "100 B"
   FlopsPerSecond speed(const Key&) const;                      ///< "989 TFLOPS", > 0
+  Metres length(const Key&) const;                             ///< "3 m"
+  Watts power(const Key&) const;                               ///< "10 W"
+  Dollars money(const Key&) const;                             ///< "100 USD"
+  /// The path of a file that is there, relative to the file that names it. The resolved document
+  /// holds the absolute path.
+  std::string file(const Key&) const;
 
   // ---- structure ---------------------------------------------------------------------------
   /// Present and not null; does not mark it as read. Always true in describe mode, so that keys

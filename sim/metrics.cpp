@@ -26,16 +26,17 @@ SpreadMetrics spread_of(const Distribution& values) {
   return {values.mean(), values.quantile(0.50), values.quantile(0.99), values.max()};
 }
 
-HostId host_of(const Network& network, const Placement& placement, std::uint32_t rank) {
-  return network.cluster().host_of(placement.gpu(RankId{rank}));
+/// Number of the NVLink domain of a rank: a host, or the hosts that share an NVSwitch.
+std::uint32_t domain_of(const Network& network, const Placement& placement, std::uint32_t rank) {
+  return network.cluster().domain_of(placement.gpu(RankId{rank}));
 }
 
-/// True when each group of ranks along `axes` sits in one host.
+/// True when each group of ranks along `axes` sits in one host or NVLink domain.
 bool within_hosts(const Network& network, const Workload& workload, const Placement& placement,
                   AxisMask axes) {
   for (std::uint32_t rank = 0; rank < workload.grid.ranks(); ++rank)
-    if (host_of(network, placement, rank) !=
-        host_of(network, placement, workload.grid.base(rank, axes)))
+    if (domain_of(network, placement, rank) !=
+        domain_of(network, placement, workload.grid.base(rank, axes)))
       return false;
   return true;
 }
@@ -53,8 +54,8 @@ std::array<bool, kTraffics> traffic_on_fabric(const Network& network, const Work
       if (op.kind != Op::Kind::send || !seen.insert({op.axis, op.delta}).second) continue;
       auto& crosses = found[static_cast<std::size_t>(workload.streams[op.stream].traffic)];
       for (std::uint32_t rank = 0; rank < workload.grid.ranks() && !crosses; ++rank)
-        crosses = host_of(network, placement, rank) !=
-                  host_of(network, placement, workload.grid.shifted(rank, op.axis, op.delta));
+        crosses = domain_of(network, placement, rank) !=
+                  domain_of(network, placement, workload.grid.shifted(rank, op.axis, op.delta));
     }
   }
   return found;
@@ -312,7 +313,9 @@ class PortBound {
   }
 
  private:
-  HostId host(std::uint32_t rank) const { return cluster_.host_of(placement_.gpu(RankId{rank})); }
+  std::uint32_t domain(std::uint32_t rank) const {
+    return cluster_.domain_of(placement_.gpu(RankId{rank}));
+  }
 
   double seconds_per_byte(std::uint16_t communicator, bool ring) {
     const auto [known, is_new] = known_.emplace(std::pair{communicator, ring}, kInfinity);
@@ -326,7 +329,7 @@ class PortBound {
   double ring_time(const std::vector<std::uint32_t>& group) const {
     double slowest = 0;
     for (std::size_t i = 0; i < group.size(); ++i) {
-      const bool leaves = host(group[i]) != host(group[(i + 1) % group.size()]);
+      const bool leaves = domain(group[i]) != domain(group[(i + 1) % group.size()]);
       slowest = std::max(slowest, 1 / (leaves ? nic_rate(group[i]) : nvlink()));
     }
     return slowest;
@@ -334,11 +337,11 @@ class PortBound {
 
   /// Seconds per byte that each rank spreads evenly over the others.
   double direct_time(const std::vector<std::uint32_t>& group) const {
-    std::map<HostId, std::size_t> on_host;
-    for (const std::uint32_t rank : group) ++on_host[host(rank)];
+    std::map<std::uint32_t, std::size_t> in_domain;
+    for (const std::uint32_t rank : group) ++in_domain[domain(rank)];
     double slowest = 0;
     for (const std::uint32_t rank : group) {
-      const auto inside = static_cast<double>(on_host[host(rank)] - 1);
+      const auto inside = static_cast<double>(in_domain[domain(rank)] - 1);
       const auto others = static_cast<double>(group.size() - 1);
       if (inside < others) slowest = std::max(slowest, (1 - inside / others) / nic_rate(rank));
       if (inside > 0) slowest = std::max(slowest, inside / others / nvlink());

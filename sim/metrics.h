@@ -12,7 +12,7 @@
 #include "sim/placement.h"
 #include "sim/scenario.h"
 #include "sim/timeline.h"
-#include "sim/topology.h"
+#include "sim/topology_facts.h"
 #include "sim/workload.h"
 
 namespace weft {

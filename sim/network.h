@@ -26,9 +26,12 @@ class Network {
   Network(const Cluster&, const Topology&, Router&);
 
   /// Replaces `path` by the links from one GPU to another and returns their summed latency.
-  /// Precondition: source != destination.
+  /// Precondition: source != destination, and reaches(source, destination).
   Seconds path(GpuId source, GpuId destination, std::uint64_t flow_key,
                std::vector<LinkId>& path) const;
+
+  /// Whether there is a path: in a rail-only fabric NICs of different rails have none.
+  bool reaches(GpuId source, GpuId destination) const;
 
   const std::vector<LinkSpec>& links() const { return links_; }
   LinkId nvlink_out(GpuId gpu) const {

@@ -39,6 +39,12 @@ constexpr Unit kSpeedUnits[] = {
     {"PFLOP/s", 1, 0, 15},
 };
 
+constexpr Unit kLengthUnits[] = {{"m"}, {"cm", 1, 0, -2}, {"km", 1, 0, 3}};
+
+constexpr Unit kPowerUnits[] = {{"W"}, {"mW", 1, 0, -3}, {"kW", 1, 0, 3}, {"MW", 1, 0, 6}};
+
+constexpr Unit kMoneyUnits[] = {{"USD"}};
+
 }  // namespace
 
 const Dimension kTime = {
@@ -62,6 +68,10 @@ const Dimension kSpeed = {"speed",
                           kSpeedUnits,
                           {"FLOPS", "", "MFLOPS", "GFLOPS", "TFLOPS", "PFLOPS"},
                           0};
+
+const Dimension kLength = {"length", "3 m", "m, cm, km", kLengthUnits, {"m"}, 0};
+const Dimension kPower = {"power", "10 W", "W, mW, kW, MW", kPowerUnits, {"W"}, 0};
+const Dimension kMoney = {"price", "100 USD", "USD", kMoneyUnits, {"USD"}, 0};
 
 // ---- decimals --------------------------------------------------------------------------------
 

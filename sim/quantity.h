@@ -52,15 +52,21 @@ struct Dimension {
   int first_decimal = 0;                    ///< power of ten of written[0]
 };
 
-extern const Dimension kTime;   ///< seconds
-extern const Dimension kRate;   ///< bits per second
-extern const Dimension kSize;   ///< bytes
-extern const Dimension kSpeed;  ///< FLOP per second
+extern const Dimension kTime;    ///< seconds
+extern const Dimension kRate;    ///< bits per second
+extern const Dimension kSize;    ///< bytes
+extern const Dimension kSpeed;   ///< FLOP per second
+extern const Dimension kLength;  ///< metres
+extern const Dimension kPower;   ///< watts
+extern const Dimension kMoney;   ///< US dollars
 
 // Upper bounds that keep sums and quotients of quantities finite.
 inline constexpr double kLongestTime = 1e9;
 inline constexpr double kFastestRate = 1e18;
 inline constexpr double kFastestSpeed = 1e21;
+inline constexpr double kLongestCable = 1e6;
+inline constexpr double kMostPower = 1e9;
+inline constexpr double kMostMoney = 1e12;
 inline constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 60;
 
 /// `number` of `unit` in the SI unit; nothing where the dimension has no such unit.

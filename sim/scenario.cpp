@@ -82,7 +82,7 @@ void read_scenario(const Section& root, Scenario& scenario, const Catalogs* cata
     const Section fabric =
         root.preset("fabric", "the network: a preset's name, a YAML file, or its parameters",
                     preset_loader("fabric"), preset_names("fabric"));
-    scenario.fabric = catalogs->read_fabric(fabric);
+    scenario.fabric = catalogs->read_fabric(fabric, scenario.cluster);
     scenario.fabric_kind =
         fabric.text({.name = "kind", .help = "which fabric", .example = "fat_tree"});
     scenario.routing =

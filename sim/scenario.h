@@ -42,7 +42,7 @@ struct Scenario {
 /// The catalogues as the loader needs them, so that sim knows no particular fabric or workload.
 struct Catalogs {
   /// Reads `fabric:` (its `kind` picks the reader).
-  std::function<std::shared_ptr<const Fabric>(const Section&)> read_fabric;
+  std::function<std::shared_ptr<const Fabric>(const Section&, const Cluster&)> read_fabric;
   /// Reads `workload:`.
   std::function<std::shared_ptr<const WorkloadSpec>(const Section&, const Cluster&)> read_workload;
 };

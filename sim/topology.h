@@ -3,8 +3,6 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
-#include <iosfwd>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +32,7 @@ struct Link {
   Seconds latency;
   std::uint8_t tier = 0;    ///< index into Topology::link_tiers ("nic", "leaf-spine", "global")
   std::uint8_t weight = 1;  ///< length for shortest paths: a dragonfly's global links weigh more
+  float length = 0;         ///< of the cable, metres
 };
 
 /// Boost's adjacency list, but it moves and is never copied (Boost 1.74 copies where one moves).
@@ -68,8 +67,8 @@ struct NicCables {
 };
 
 /// A fabric that has been built. Links are numbered from 0; link 2k and 2k+1 are one cable.
-/// INVARIANT: every NIC of the cluster has a vertex, `nics[NicId]`, and each pair of NICs is
-/// connected by switches alone (NICs do not forward).
+/// INVARIANT: every NIC of the cluster has a vertex, `nics[NicId]`, and each pair of NICs (of one
+/// rail, where `rails_apart`) is connected by switches alone (NICs do not forward).
 struct Topology {
   std::string kind;  ///< "fat_tree", ...
   Graph graph;
@@ -83,11 +82,32 @@ struct Topology {
   std::vector<double> oversubscription;             ///< down : up per switch tier, lowest first
   bool tree = false;                                ///< up/down structure: d_mod_k makes sense
   int groups = 0;  ///< dragonfly groups: valiant makes sense (0: none)
+  /// Rail-only: NICs of different rails (of different local numbers) have no path to each other.
+  bool rails_apart = false;
+  /// [NicId] its place in the order of the leaves; empty where that is the NIC's own number.
+  std::vector<std::uint32_t> order;
+  /// Extents where the switches form a grid whose halves along each dimension are natural; the
+  /// first dimension varies fastest in their numbers. Empty elsewhere.
+  std::vector<std::uint32_t> grid;
+  /// Where what was built differs from what was asked, one sentence each.
+  std::vector<std::string> notes;
 
   std::size_t switches() const;
   /// Cables one could buy: the inner links of NICs with several ports do not count.
   std::size_t cables() const;
   NicCables cables_of(NicId) const;
+  /// Whether there is a path between two NICs.
+  bool connected(NicId a, NicId b) const { return !rails_apart || rail(a) == rail(b); }
+  /// Rail i is the NICs i of all hosts.
+  std::uint32_t rail(NicId id) const {
+    return static_cast<std::uint32_t>(id) % static_cast<std::uint32_t>(nics_per_host);
+  }
+  /// The NIC's place when one walks along the leaves: those of one leaf follow each other.
+  std::uint32_t order_of(NicId id) const {
+    return order.empty() ? static_cast<std::uint32_t>(id) : order[at(id)];
+  }
+  /// Cables inside a NIC, between it and its ports, are none that one could buy.
+  bool is_inside_nic(LinkId) const;
   bool is_switch(VertexId id) const { return graph[at(id)].kind == Vertex::Kind::network_switch; }
   std::string name(VertexId) const;  ///< "host3.nic2", "spine4", "router2.5"
   std::string name(LinkId) const;    ///< "leaf12->spine4", with "#1" for the second parallel cable
@@ -113,7 +133,8 @@ class TopologyBuilder {
 
   VertexId nic(NicId id) const;
   Topology& topology() { return topology_; }  ///< to set names, oversubscription, groups
-  /// Empty when every NIC reaches every other, else what is cut off: "host3.nic0 and host0.nic0".
+  /// Empty when every NIC reaches every other (of its rail, where rails are apart), else what is
+  /// cut off: "host3.nic0 and host0.nic0".
   std::string disconnected() const;
   /// Numbers the links in the order of the cables and hands the topology over. Precondition:
   /// disconnected() is empty (checked), and nothing is called afterwards.
@@ -142,25 +163,5 @@ class Fabric {
   /// Builds it for the cluster. Throws ConfigError where the hosts do not fit.
   virtual Topology build(const Cluster&) const = 0;
 };
-
-/// Closed facts about a topology, for `weft topology` and summary.json.
-struct TopologyFacts {
-  std::size_t switches = 0;
-  std::size_t cables = 0;
-  std::vector<std::pair<std::string, std::size_t>> switches_by_label;
-  std::vector<std::pair<std::string, std::size_t>> cables_by_tier;
-  std::size_t most_ports = 0;  ///< ports used on the fullest switch
-  int diameter_hops = 0;       ///< most cables on a shortest (fewest cables) NIC-to-NIC path
-  BitsPerSecond bisection;     ///< minimum cut between the NICs of the first and second half
-                               ///< of the hosts (the smaller half first)
-  std::optional<double> oversubscription;  ///< the largest over the tiers; none of a free graph
-  std::size_t shortest_paths = 0;          ///< equal-cost paths between the first and the last NIC
-};
-TopologyFacts facts_of(const Topology&);
-
-/// GraphViz and GraphML (Boost.Graph's writers): undirected, one edge per cable, parallel ones
-/// kept, with name, tier, rate_bps and latency_s (of the cable alone).
-void write_dot(const Topology&, std::ostream&);
-void write_graphml(const Topology&, std::ostream&);
 
 }  // namespace weft

@@ -31,6 +31,9 @@ using Seconds = Quantity<struct SecondsTag>;
 using BitsPerSecond = Quantity<struct BitsPerSecondTag>;
 using Flops = Quantity<struct FlopsTag>;                    ///< an amount of floating-point work
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;  ///< a speed
+using Metres = Quantity<struct MetresTag>;                  ///< of cable
+using Watts = Quantity<struct WattsTag>;
+using Dollars = Quantity<struct DollarsTag>;
 
 /// An exact amount of data. Conserved: `split` sums to the whole, sums refuse to wrap.
 struct Bytes {
@@ -83,6 +86,7 @@ constexpr Seconds operator""_ns(unsigned long long v) {
 constexpr BitsPerSecond operator""_Gbps(unsigned long long v) {
   return BitsPerSecond(static_cast<double>(v) * 1e9);
 }
+constexpr Metres operator""_m(unsigned long long v) { return Metres(static_cast<double>(v)); }
 constexpr Bytes operator""_B(unsigned long long v) { return Bytes(v); }
 constexpr Bytes operator""_KiB(unsigned long long v) { return Bytes(v << 10); }
 constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes(v << 20); }

@@ -25,8 +25,8 @@ class Built : public Fabric {
 template <class T>
 FabricInfo row(std::string name, std::string help) {
   return {std::move(name), std::move(help), std::string(T::kPicture.substr(1)),
-          [](const Section& fabric) -> std::unique_ptr<Fabric> {
-            return std::make_unique<Built<T>>(T::read(fabric));
+          [](const Section& fabric, const Cluster& cluster) -> std::unique_ptr<Fabric> {
+            return std::make_unique<Built<T>>(T::read(fabric, cluster));
           }};
 }
 
@@ -42,7 +42,7 @@ const std::vector<FabricInfo>& fabric_catalog() {
   return table;
 }
 
-std::unique_ptr<Fabric> read_fabric(const Section& fabric) {
+std::unique_ptr<Fabric> read_fabric(const Section& fabric, const Cluster& cluster) {
   std::vector<std::string> names;
   for (const FabricInfo& info : fabric_catalog()) names.push_back(info.name);
   const std::string kind = fabric.choice(
@@ -50,7 +50,7 @@ std::unique_ptr<Fabric> read_fabric(const Section& fabric) {
   const auto found = std::find_if(fabric_catalog().begin(), fabric_catalog().end(),
                                   [&](const FabricInfo& info) { return info.name == kind; });
   check(found != fabric_catalog().end(), "a choice is one of its values");
-  return found->read(fabric);
+  return found->read(fabric, cluster);
 }
 
 }  // namespace weft

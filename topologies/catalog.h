@@ -14,12 +14,12 @@ struct FabricInfo {
   std::string name;     ///< what `fabric.kind` says
   std::string help;     ///< one line
   std::string picture;  ///< ASCII
-  std::unique_ptr<Fabric> (*read)(const Section& fabric);
+  std::unique_ptr<Fabric> (*read)(const Section& fabric, const Cluster&);
 };
 
 const std::vector<FabricInfo>& fabric_catalog();
 
-/// Reads `fabric:`: its `kind`, then what that kind asks for.
-std::unique_ptr<Fabric> read_fabric(const Section& fabric);
+/// Reads `fabric:`: its `kind`, then what that kind asks for. Sizes left open follow the cluster.
+std::unique_ptr<Fabric> read_fabric(const Section& fabric, const Cluster&);
 
 }  // namespace weft

@@ -56,17 +56,10 @@ std::vector<GlobalCable> global_cables(std::uint32_t groups, std::uint32_t ports
   return cables;
 }
 
-Dragonfly Dragonfly::read(const Section& fabric) {
+Dragonfly Dragonfly::read(const Section& fabric, const Cluster& cluster) {
   constexpr int kMost = 65536;
   Dragonfly fly;
   fly.place.section = fabric;
-  if (fabric.has("groups")) {
-    fly.groups = static_cast<int>(
-        fabric.integer({.name = "groups",
-                        .help = "of routers; left out: the fewest that hold the hosts",
-                        .example = "33"},
-                       1, kMost));
-  }
   fly.routers_per_group = static_cast<int>(fabric.integer(
       {.name = "routers_per_group", .help = "each wired to each other", .example = "8"}, 1, kMost));
   fly.endpoints_per_router = static_cast<int>(fabric.integer(
@@ -76,10 +69,35 @@ Dragonfly Dragonfly::read(const Section& fabric) {
                                        .help = "cables of a router to other groups",
                                        .example = "4"},
                                       0, kMost));
+  const bool open = !fabric.describing() && !fabric.has("groups");
+  const std::string fewest = open ? std::to_string(fly.fewest_groups(cluster)) : "33";
+  fly.groups = static_cast<int>(fabric.integer({.name = "groups",
+                                                .help = "of routers",
+                                                .initial = fewest,
+                                                .source = "the fewest that hold the hosts"},
+                                               1, kMost));
   fly.link = read_link(fabric);
-  fly.local = read_link(fabric, "local", "cables between the routers of a group", fly.link);
-  fly.global = read_link(fabric, "global", "cables between groups", fly.link);
+  fly.local =
+      read_link(fabric, "local", "cables between the routers of a group", fly.link, kRackLength);
+  fly.global = read_link(fabric, "global", "cables between groups", fly.link, kHallLength);
   return fly;
+}
+
+int Dragonfly::fewest_groups(const Cluster& cluster) const {
+  const auto a = static_cast<std::uint64_t>(routers_per_group);
+  const auto p = static_cast<std::uint64_t>(endpoints_per_router);
+  const auto h = static_cast<std::uint64_t>(global_links_per_router);
+  const auto endpoints = static_cast<std::uint64_t>(cluster.nics());
+  const std::uint64_t needed = (endpoints + a * p - 1) / (a * p);
+  if (needed > a * h + 1) {
+    place.fail("global_links_per_router",
+               fmt::format("{} endpoints (NICs) take {} groups of {}, but {} routers x {} global "
+                           "links reach {} other groups",
+                           endpoints, needed, a * p, a, h, a * h),
+               fmt::format("at most {} groups, or {} global links per router", a * h + 1,
+                           (needed - 1 + a - 1) / a));
+  }
+  return static_cast<int>(needed);
 }
 
 Topology Dragonfly::build(const Cluster& cluster) const {
@@ -88,15 +106,13 @@ Topology Dragonfly::build(const Cluster& cluster) const {
   const auto h = static_cast<std::uint64_t>(global_links_per_router);
   const auto endpoints = static_cast<std::uint64_t>(cluster.nics());
   const std::uint64_t needed = (endpoints + a * p - 1) / (a * p);
-  const std::uint64_t g = groups > 0 ? static_cast<std::uint64_t>(groups) : needed;
+  const auto g = static_cast<std::uint64_t>(groups > 0 ? groups : fewest_groups(cluster));
   const std::uint64_t most = a * h + 1;
   if (g > most) {
-    const std::string why =
-        groups > 0 ? fmt::format("{} groups", g)
-                   : fmt::format("{} endpoints (NICs) take {} groups of {}", endpoints, g, a * p);
     place.fail(
-        groups > 0 ? "groups" : "global_links_per_router",
-        fmt::format("{}, but {} routers x {} global links reach {} other groups", why, a, h, a * h),
+        "groups",
+        fmt::format("{} groups, but {} routers x {} global links reach {} other groups", g, a, h,
+                    a * h),
         fmt::format("at most {} groups, or {} global links per router", most, (g - 1 + a - 1) / a));
   }
   if (g < needed) {

@@ -52,7 +52,9 @@ struct Dragonfly {
   std::optional<PortSpec> global = {};  ///< between groups
   Place place = {};
 
-  static Dragonfly read(const Section&);
+  /// Throws ConfigError where no number of groups holds the hosts.
+  int fewest_groups(const Cluster&) const;
+  static Dragonfly read(const Section&, const Cluster&);
   Topology build(const Cluster&) const;
 };
 

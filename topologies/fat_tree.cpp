@@ -186,7 +186,7 @@ FatTreeShape FatTree::shape(std::uint64_t endpoints) const {
   return shape;
 }
 
-FatTree FatTree::read(const Section& fabric) {
+FatTree FatTree::read(const Section& fabric, const Cluster& cluster) {
   FatTree tree;
   tree.place.section = fabric;
   const bool general = fabric.has("down");
@@ -225,13 +225,6 @@ FatTree FatTree::read(const Section& fabric) {
     }
     tree.radix = static_cast<int>(fabric.integer(
         {.name = "radix", .help = "ports of every switch", .example = "64"}, 2, 65536));
-    if (fabric.has("tiers")) {
-      tree.tiers = static_cast<int>(
-          fabric.integer({.name = "tiers",
-                          .help = "of switches; left out: 2, or 3 where the hosts do not fit 2",
-                          .example = "3"},
-                         1, kMostTiers));
-    }
     const Key key{.name = "oversubscription",
                   .help = "down : up capacity of the leaves, or a list per tier from the leaf",
                   .initial = "1",
@@ -244,6 +237,16 @@ FatTree FatTree::read(const Section& fabric) {
   }
   tree.link = read_link(fabric);
   tree.uplink = read_link(fabric, "uplink", "cables between switches", tree.link);
+  if (!general || fabric.describing()) {
+    const bool open = !fabric.describing() && !fabric.has("tiers");
+    const auto endpoints = static_cast<std::uint64_t>(cluster.nics());
+    const std::string fewest = open ? std::to_string(tree.shape(endpoints).tiers.size()) : "2";
+    tree.tiers = static_cast<int>(fabric.integer({.name = "tiers",
+                                                  .help = "of switches",
+                                                  .initial = fewest,
+                                                  .source = "3 where the hosts do not fit 2"},
+                                                 1, kMostTiers));
+  }
   if (fabric.describing()) tree.down.clear();
   return tree;
 }

@@ -54,7 +54,7 @@ struct FatTree {
   std::optional<PortSpec> uplink = {};  ///< between switches
   Place place = {};
 
-  static FatTree read(const Section&);
+  static FatTree read(const Section&, const Cluster&);
   Topology build(const Cluster&) const;
 
   /// The shape for so many endpoints. Throws ConfigError where they do not fit.

@@ -85,7 +85,7 @@ void number_tiers(Topology& topology, const std::vector<std::pair<VertexId, Vert
 
 }  // namespace
 
-GraphFabric GraphFabric::read(const Section& fabric) {
+GraphFabric GraphFabric::read(const Section& fabric, const Cluster&) {
   constexpr std::string_view kSomeLatency = "600 ns";
   GraphFabric graph;
   graph.place.section = fabric;

@@ -29,7 +29,7 @@ struct GraphFabric {
   std::vector<Cables> links = {};
   Place place = {};
 
-  static GraphFabric read(const Section&);
+  static GraphFabric read(const Section&, const Cluster&);
   Topology build(const Cluster&) const;
 };
 

@@ -2,7 +2,9 @@
 
 namespace weft {
 
-SingleSwitch SingleSwitch::read(const Section& fabric) { return {.link = read_link(fabric)}; }
+SingleSwitch SingleSwitch::read(const Section& fabric, const Cluster&) {
+  return {.link = read_link(fabric, kRowLength)};
+}
 
 Topology SingleSwitch::build(const Cluster& cluster) const {
   TopologyBuilder builder("single_switch", cluster);

@@ -19,7 +19,7 @@ struct SingleSwitch {
 
   PortSpec link = {};  ///< each cable
 
-  static SingleSwitch read(const Section&);
+  static SingleSwitch read(const Section&, const Cluster&);
   Topology build(const Cluster&) const;
 };
 

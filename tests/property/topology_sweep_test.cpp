@@ -12,6 +12,7 @@
 #include "sim/random.h"
 #include "sim/routing.h"
 #include "sim/topology.h"
+#include "sim/topology_facts.h"
 #include "topologies/dragonfly.h"
 #include "topologies/fat_tree.h"
 #include "topologies/single_switch.h"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/random.h"
+#include "sim/topology_facts.h"
 #include "topologies/dragonfly.h"
 #include "topologies/fat_tree.h"
 #include "topologies/graph.h"

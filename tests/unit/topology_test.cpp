@@ -11,6 +11,8 @@
 #include "sim/network.h"
 #include "sim/presets.h"
 #include "sim/routing.h"
+#include "sim/topology_export.h"
+#include "sim/topology_facts.h"
 #include "topologies/catalog.h"
 #include "topologies/dragonfly.h"
 #include "topologies/fat_tree.h"
@@ -46,7 +48,7 @@ std::string error_of(const std::function<void()>& run) {
 
 Topology build_yaml(const std::string& yaml, const Cluster& cluster) {
   const ConfigFile file = ConfigFile::read_text("net.yaml", yaml, {});
-  const auto fabric = read_fabric(file.root().section("fabric", "the network"));
+  const auto fabric = read_fabric(file.root().section("fabric", "the network"), cluster);
   file.refuse_unread();
   return fabric->build(cluster);
 }
@@ -158,15 +160,16 @@ TEST(Export, WritesOneEdgePerCableInDot) {
       cluster_of(2, 1));
   std::ostringstream dot;
   write_dot(t, dot);
-  EXPECT_EQ(dot.str(),
-            "graph G {\n"
-            "host0 [kind=nic];\n"
-            "host1 [kind=nic];\n"
-            "s0 [kind=switch];\n"
-            "host0--s0  [latency_s=\"6e-07\", rate_bps=100000000000, tier=nic];\n"
-            "host0--s0  [latency_s=\"6e-07\", rate_bps=100000000000, tier=nic];\n"
-            "host1--s0  [latency_s=\"1e-06\", rate_bps=100000000000, tier=nic];\n"
-            "}\n");
+  EXPECT_EQ(
+      dot.str(),
+      "graph G {\n"
+      "host0 [group=-1, kind=nic, level=0];\n"
+      "host1 [group=-1, kind=nic, level=0];\n"
+      "s0 [group=-1, kind=switch, level=1];\n"
+      "host0--s0  [latency_s=\"6e-07\", length_m=0, rate_bps=100000000000, tier=nic, weight=1];\n"
+      "host0--s0  [latency_s=\"6e-07\", length_m=0, rate_bps=100000000000, tier=nic, weight=1];\n"
+      "host1--s0  [latency_s=\"1e-06\", length_m=0, rate_bps=100000000000, tier=nic, weight=1];\n"
+      "}\n");
 }
 
 TEST(Export, WritesOneEdgePerCableInGraphml) {
@@ -463,7 +466,7 @@ TEST(Graph, ExplainsWhatIsWrong) {
 
 TEST(FabricCatalog, DescribesEveryKindAndRefusesAnUnknownOne) {
   for (const FabricInfo& info : fabric_catalog()) {
-    const auto keys = describe_keys([&](const Section& s) { info.read(s); });
+    const auto keys = describe_keys([&](const Section& s) { info.read(s, cluster_of(128, 8)); });
     EXPECT_FALSE(keys.empty()) << info.name;
     for (const KeyInfo& key : keys) EXPECT_FALSE(key.help.empty()) << info.name << " " << key.path;
     EXPECT_FALSE(info.help.empty());
@@ -482,13 +485,14 @@ TEST(FabricPresets, BuildForAThousandGpus) {
     if (preset.kind != "fabric") continue;
     ++count;
     const ConfigFile file = ConfigFile::read_text(preset.name + ".yaml", preset.yaml, {});
-    const auto fabric = read_fabric(file.root());
+    const auto fabric = read_fabric(file.root(), cluster_of(128, 8));
     file.refuse_unread();
     const Topology t = fabric->build(cluster_of(128, 8));
     EXPECT_EQ(t.kind, preset.name);
     // What is read back from the resolved file is the same fabric.
     const ConfigFile again = ConfigFile::read_text("resolved.yaml", file.resolved_yaml(), {});
-    EXPECT_EQ(read_fabric(again.root())->build(cluster_of(128, 8)).links.size(), t.links.size());
+    const auto same = read_fabric(again.root(), cluster_of(128, 8));
+    EXPECT_EQ(same->build(cluster_of(128, 8)).links.size(), t.links.size());
     EXPECT_EQ(again.resolved_yaml(), file.resolved_yaml());
   }
   EXPECT_GE(count, 3);

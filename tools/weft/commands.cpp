@@ -13,6 +13,8 @@
 
 #include "sim/presets.h"
 #include "sim/report.h"
+#include "sim/topology_export.h"
+#include "sim/topology_facts.h"
 #include "tools/weft/simulate_scenario.h"
 #include "workloads/training/training.h"
 

@@ -66,6 +66,14 @@ std::string keys_text(const std::vector<KeyInfo>& keys) {
   return text;
 }
 
+/// What defaults that depend on the cluster are shown for: 128 hosts with 8 GPUs and NICs.
+Cluster example_cluster() {
+  Cluster cluster;
+  cluster.hosts = 128;
+  cluster.host.gpus = cluster.host.nics = 8;
+  return cluster;
+}
+
 Catalog preset_catalog(const std::string& plural, const std::string& kind) {
   Catalog catalog{plural, {}};
   for (const Preset& preset : presets()) {
@@ -82,11 +90,12 @@ std::vector<Catalog> catalogues() {
   std::vector<Catalog> all;
   Catalog fabrics{"fabrics", {}};
   for (const auto& entry : fabric_catalog())
-    fabrics.entries.push_back(
-        {entry.name, entry.help, [&entry] {
-           return entry.picture + "\nKeys of `fabric` (kind: " + entry.name + "):\n" +
-                  keys_text(describe_keys([&](const Section& s) { entry.read(s); }));
-         }});
+    fabrics.entries.push_back({entry.name, entry.help, [&entry] {
+                                 return entry.picture + "\nKeys of `fabric` (kind: " + entry.name +
+                                        "):\n" + keys_text(describe_keys([&](const Section& s) {
+                                          entry.read(s, example_cluster());
+                                        }));
+                               }});
   all.push_back(std::move(fabrics));
 
   Catalog routings{"routings", {}};
@@ -99,10 +108,7 @@ std::vector<Catalog> catalogues() {
     workloads_.entries.push_back({entry.name, entry.help, [&entry] {
                                     return "Keys of `workload` (kind: " + entry.name + "):\n" +
                                            keys_text(describe_keys([&](const Section& s) {
-                                             Cluster cluster;
-                                             cluster.hosts = 128;
-                                             cluster.host.gpus = 8;
-                                             entry.read(s, cluster);
+                                             entry.read(s, example_cluster());
                                            }));
                                   }});
   all.push_back(std::move(workloads_));

@@ -14,6 +14,7 @@
 #include "sim/check.h"
 #include "sim/metrics.h"
 #include "sim/report.h"
+#include "sim/topology_facts.h"
 #include "sim/trace.h"
 #include "tools/weft/exit_code.h"
 #include "tools/weft/in_child.h"
@@ -94,7 +95,9 @@ Experiment::Experiment(Scenario s)
 
 const Catalogs& catalogs() {
   static const Catalogs all{
-      [](const Section& s) -> std::shared_ptr<const Fabric> { return read_fabric(s); },
+      [](const Section& s, const Cluster& cluster) -> std::shared_ptr<const Fabric> {
+        return read_fabric(s, cluster);
+      },
       workloads::read_workload};
   return all;
 }
