@@ -127,9 +127,8 @@ struct Tree {
 double shortest_paths(const Topology& t, const Skeleton& net, const Tree& to_there, NicId from,
                       NicId there) {
   const NicCables& cables = net.nics[at(from)];
-  const auto direct =
-      std::count_if(cables.cables.begin(), cables.cables.end(),
-                    [&](const NicCable& c) { return c.far == t.nics[at(there)]; });
+  const auto direct = std::count_if(cables.cables.begin(), cables.cables.end(),
+                                    [&](const NicCable& c) { return c.far == t.nics[at(there)]; });
   return direct > 0 ? static_cast<double>(direct) : to_there.from(net, cables);
 }
 
@@ -186,10 +185,9 @@ TopologyFacts facts_of(const Topology& t) {
     NicId last{static_cast<std::uint32_t>(net.nics.size() - 1)};
     while (!t.connected(NicId{0}, last)) last = NicId{static_cast<std::uint32_t>(last) - 1};
     if (last != NicId{0}) {
-      const double count =
-          shortest_paths(t, net, Tree(net, net.nics[at(last)]), NicId{0}, last);
-      facts.shortest_paths =
-          count < 0x1p63 ? static_cast<std::size_t>(count) : std::numeric_limits<std::size_t>::max();
+      const double count = shortest_paths(t, net, Tree(net, net.nics[at(last)]), NicId{0}, last);
+      facts.shortest_paths = count < 0x1p63 ? static_cast<std::size_t>(count)
+                                            : std::numeric_limits<std::size_t>::max();
     }
   }
   return facts;

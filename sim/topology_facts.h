@@ -32,11 +32,11 @@ struct TopologyFacts {
   std::vector<std::pair<std::string, std::size_t>> switches_by_label;
   std::vector<std::pair<std::string, SwitchFacts>> switch_tiers;  ///< in the same order
   std::vector<std::pair<std::string, std::size_t>> cables_by_tier;
-  std::size_t most_ports = 0;      ///< ports used on the fullest switch
-  int diameter_hops = 0;           ///< most cables on a shortest (fewest cables) NIC-to-NIC path
-  double mean_distance_hops = 0;   ///< mean of the same over all ordered pairs with a path
-  BitsPerSecond bisection;         ///< minimum cut between halves of the hosts, see bisection.h
-  BitsPerSecond endpoint;          ///< what a NIC sends at most, the mean over NICs
+  std::size_t most_ports = 0;     ///< ports used on the fullest switch
+  int diameter_hops = 0;          ///< most cables on a shortest (fewest cables) NIC-to-NIC path
+  double mean_distance_hops = 0;  ///< mean of the same over all ordered pairs with a path
+  BitsPerSecond bisection;        ///< minimum cut between halves of the hosts, see bisection.h
+  BitsPerSecond endpoint;         ///< what a NIC sends at most, the mean over NICs
   std::optional<double> oversubscription;  ///< the largest over the tiers; none of a free graph
   std::vector<double> oversubscription_by_tier;  ///< down : up, lowest switch tier first
   std::size_t shortest_paths = 0;  ///< equal-cost paths between the first and the last NIC

@@ -35,7 +35,8 @@ Skeleton::Skeleton(const Topology& t) : number(num_vertices(t.graph), kNone) {
     row.resize(kept);
   }
   nics.reserve(t.nics.size());
-  for (std::size_t i = 0; i < t.nics.size(); ++i) nics.push_back(t.cables_of(NicId{static_cast<std::uint32_t>(i)}));
+  for (std::size_t i = 0; i < t.nics.size(); ++i)
+    nics.push_back(t.cables_of(NicId{static_cast<std::uint32_t>(i)}));
 
   std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, std::size_t> known;
   kind_of.resize(nics.size());

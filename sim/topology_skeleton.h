@@ -26,11 +26,11 @@ struct Skeleton {
     std::uint32_t first = 0;  ///< the lowest NIC
   };
 
-  std::vector<std::uint32_t> number;     ///< [VertexId] of a switch, or kNone
-  std::vector<std::vector<Arc>> arcs;    ///< [switch]
-  std::vector<NicCables> nics;           ///< [NicId]
-  std::vector<Kind> kinds;               ///< in the order of their first NICs
-  std::vector<std::size_t> kind_of;      ///< [NicId]
+  std::vector<std::uint32_t> number;               ///< [VertexId] of a switch, or kNone
+  std::vector<std::vector<Arc>> arcs;              ///< [switch]
+  std::vector<NicCables> nics;                     ///< [NicId]
+  std::vector<Kind> kinds;                         ///< in the order of their first NICs
+  std::vector<std::size_t> kind_of;                ///< [NicId]
   std::vector<std::vector<std::size_t>> kinds_at;  ///< [switch]
 
   explicit Skeleton(const Topology&);
