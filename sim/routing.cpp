@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -35,6 +36,11 @@ struct Choice {
 /// The switches numbered 0.. with their arcs, and where each NIC hangs. A *target* is a set of
 /// switches where a path may end: target s < switches is switch s alone; the others are those of
 /// NICs with cables to several.
+///
+/// *Twins* are switches with cables of equal weights to the same switches, as the leaves of a pod
+/// are. A *goal* is a target with its twins: any other switch is equally far from all of them, and
+/// no shortest path to one of them passes another, as the cable that it leaves it by leads straight
+/// to the goal too.
 class SwitchGraph {
  public:
   struct Hook {
@@ -105,6 +111,8 @@ class SwitchGraph {
       }
       nics_.push_back(hooks);
     }
+    find_goals();
+    find_direct();
   }
 
   std::uint32_t switches() const { return static_cast<std::uint32_t>(info_.size()); }
@@ -123,10 +131,63 @@ class SwitchGraph {
     if (target < switches()) return {&target, 1};
     return sets_[target - switches()];
   }
+  std::size_t goals() const { return goals_.size(); }
+  std::uint32_t goal(std::uint32_t target) const { return goal_of_[target]; }
+  /// All switches of the goal.
+  std::span<const std::uint32_t> ends(std::uint32_t goal) const { return goals_[goal]; }
+  /// Whether the goal stands for several targets.
+  bool shared(std::uint32_t goal) const { return goal < twins_ && goals_[goal].size() > 1; }
+  /// The lightest cables from one switch to a neighbour, by link id.
+  std::span<const Choice> direct(std::uint32_t from, std::uint32_t to) const {
+    const Choice* const first = direct_.data() + direct_offsets_[from];
+    const Choice* const last = direct_.data() + direct_offsets_[from + 1];
+    const auto [begin, end] = std::equal_range(
+        first, last, Choice{to, {}}, [](const Choice& a, const Choice& b) { return a.to < b.to; });
+    return {begin, end};
+  }
   std::uint32_t heaviest() const { return heaviest_; }
   std::uint32_t most_hooks() const { return most_hooks_; }
 
  private:
+  void find_goals() {
+    using Cable = std::pair<std::uint32_t, std::uint32_t>;  // neighbour, weight
+    std::map<std::vector<Cable>, std::uint32_t> known;
+    goal_of_.reserve(targets());
+    std::vector<Cable> cables;
+    for (std::uint32_t s = 0; s < switches(); ++s) {
+      cables.clear();
+      for (const Arc& arc : arcs(s)) cables.emplace_back(arc.to, arc.weight);
+      std::sort(cables.begin(), cables.end());
+      const auto [goal, fresh] = known.emplace(cables, static_cast<std::uint32_t>(goals_.size()));
+      if (fresh) goals_.emplace_back();
+      goals_[goal->second].push_back(s);
+      goal_of_.push_back(goal->second);
+    }
+    twins_ = static_cast<std::uint32_t>(goals_.size());
+    for (const auto& set : sets_) {
+      goal_of_.push_back(static_cast<std::uint32_t>(goals_.size()));
+      goals_.push_back(set);
+    }
+  }
+
+  void find_direct() {
+    direct_offsets_.reserve(info_.size() + 1);
+    direct_offsets_.push_back(0);
+    std::vector<Arc> sorted;
+    for (std::uint32_t s = 0; s < switches(); ++s) {
+      sorted.assign(arcs(s).begin(), arcs(s).end());
+      std::sort(sorted.begin(), sorted.end(), [](const Arc& a, const Arc& b) {
+        return std::tie(a.to, a.weight, a.link) < std::tie(b.to, b.weight, b.link);
+      });
+      const Arc* lightest = nullptr;
+      for (const Arc& arc : sorted) {
+        if (lightest == nullptr || arc.to != lightest->to) lightest = &arc;
+        if (arc.weight == lightest->weight) direct_.push_back({arc.to, arc.link});
+      }
+      direct_offsets_.push_back(static_cast<std::uint32_t>(direct_.size()));
+    }
+  }
+
   std::vector<Vertex> info_;
   std::vector<std::uint32_t> offsets_;
   std::vector<Arc> arcs_;
@@ -134,48 +195,63 @@ class SwitchGraph {
   std::vector<NicHooks> nics_;
   std::vector<Hook> fronts_;  // apart from nics_: what most paths need, on few cache lines
   std::vector<std::vector<std::uint32_t>> sets_;
+  std::vector<std::uint32_t> goal_of_;             // [target]
+  std::vector<std::vector<std::uint32_t>> goals_;  // those of twins first
+  std::uint32_t twins_ = 0;                        // how many those are
+  std::vector<std::uint32_t> direct_offsets_;
+  std::vector<Choice> direct_;  // by neighbour and link
   std::uint32_t heaviest_ = 1;
   std::uint32_t most_hooks_ = 1;
 };
 
 /// The choices at a switch on the way to a target.
 ///
-/// Distances to a target are computed when it is first asked for, the choices at a switch when a
-/// path first comes by. A switch has few different sets of choices (a leaf: all its uplinks; a
-/// core: the cables to one pod): each is kept once, and a target's row says where.
+/// Distances to a goal are computed when it is first asked for, the choices at a switch when a path
+/// first comes by. A switch has few different sets of choices (a leaf: all its uplinks; a core: the
+/// cables to one pod): each is kept once, and a goal's row says where. Beside the goal the choices
+/// are the cables straight to the target, which are the target's alone.
 class NextLinks {
  public:
   explicit NextLinks(const SwitchGraph& graph)
       : graph_(graph),
-        rows_(graph.targets()),
+        rows_(graph.goals()),
         latest_(graph.switches(), 0),
         scratch_(graph.switches()),
         buckets_(graph.heaviest() + 1) {
-    pool_.assign(2, {0, LinkId{}});  // place 0 is no set, place 1 the empty one
+    pool_.assign(kFirstPlace, {0, LinkId{}});
   }
 
-  /// Equally good links from switch s to the target, by link id; none at the target itself. Valid
-  /// until the next call.
+  /// Equally good links from switch s to the target, by link id; none at one of a target's several
+  /// switches. Valid until the next call. Precondition: s is not the target.
   std::span<const Choice> at(std::uint32_t s, std::uint32_t target) {
-    Row& row = rows_[target];
-    if (row.places.empty()) [[unlikely]]
-      compute(target, row);
+    const std::uint32_t goal = graph_.goal(target);
+    Row& row = row_of(goal);
     std::uint32_t place = row.places[s];
     if (place == kUnknown) [[unlikely]]
-      place = row.places[s] = find_choices(s, row);
+      place = row.places[s] = find_place(s, goal, row);
+    if (place == kDirect) return graph_.direct(s, target);
+    if (place == kMixed) [[unlikely]] {
+      scan(s, distance(s, goal, row), row,
+           [&](const Arc& arc, bool ends) { return !ends || arc.to == target; });
+      return found_;
+    }
     return {pool_.data() + place + 1, pool_[place].to};
   }
 
   std::uint32_t distance(std::uint32_t s, std::uint32_t target) {
-    Row& row = rows_[target];
-    if (row.places.empty()) compute(target, row);
-    return row.distance(s);
+    if (s == target) return 0;
+    const std::uint32_t goal = graph_.goal(target);
+    return distance(s, goal, row_of(goal));
   }
 
  private:
   static constexpr std::uint32_t kFar = UINT32_MAX / 2;  // plus a weight, still far
+  // Places that are none in pool_, but for the empty one.
   static constexpr std::uint32_t kUnknown = 0;
   static constexpr std::uint32_t kEmpty = 1;
+  static constexpr std::uint32_t kDirect = 2;  // straight to the target
+  static constexpr std::uint32_t kMixed = 3;   // straight to it, or over others
+  static constexpr std::uint32_t kFirstPlace = 4;
 
   struct Row {
     std::vector<std::uint32_t> places;  // [switch] in pool_
@@ -188,12 +264,30 @@ class NextLinks {
     }
   };
 
+  Row& row_of(std::uint32_t goal) {
+    Row& row = rows_[goal];
+    if (row.places.empty()) [[unlikely]]
+      compute(goal, row);
+    return row;
+  }
+
+  /// From s to any target of the goal but itself.
+  std::uint32_t distance(std::uint32_t s, std::uint32_t goal, const Row& row) const {
+    std::uint32_t least = row.distance(s);
+    if (least > 0 || !graph_.shared(goal)) return least;
+    least = kFar;
+    for (const Arc& arc : graph_.arcs(s)) {
+      least = std::min(least, arc.weight + row.distance(arc.to));
+    }
+    return least;
+  }
+
   /// Dijkstra with one bucket per distance in reach (Dial, CACM 1969). A cable has the same weight
-  /// both ways, so distances from the target are distances to it.
-  void compute(std::uint32_t target, Row& row) {
+  /// both ways, so distances from the goal are distances to it.
+  void compute(std::uint32_t goal, Row& row) {
     std::fill(scratch_.begin(), scratch_.end(), kFar);
     std::size_t waiting = 0;
-    for (const std::uint32_t s : graph_.members(target)) {
+    for (const std::uint32_t s : graph_.ends(goal)) {
       scratch_[s] = 0;
       buckets_[0].push_back(s);
       ++waiting;
@@ -225,16 +319,31 @@ class NextLinks {
     });
   }
 
-  std::uint32_t find_choices(std::uint32_t s, const Row& row) {
-    const std::uint32_t here = row.distance(s);
-    if (here == 0) return kEmpty;
+  /// Fills found_ with the arcs from s that are on a shortest path, `there` being its length, and
+  /// that `wanted` wants, who is also told whether they end at the goal.
+  template <class Wanted>
+  void scan(std::uint32_t s, std::uint32_t there, const Row& row, Wanted&& wanted) {
     found_.clear();
-    const auto scan = [&](const auto& distance) {
+    const auto over = [&](const auto& distance) {
       for (const Arc& arc : graph_.arcs(s)) {
-        if (distance[arc.to] + arc.weight == here) found_.push_back({arc.to, arc.link});
+        if (distance[arc.to] + arc.weight == there && wanted(arc, distance[arc.to] == 0)) {
+          found_.push_back({arc.to, arc.link});
+        }
       }
     };
-    row.wide.empty() ? scan(row.narrow) : scan(row.wide);
+    row.wide.empty() ? over(row.narrow) : over(row.wide);
+  }
+
+  std::uint32_t find_place(std::uint32_t s, std::uint32_t goal, const Row& row) {
+    const std::uint32_t there = distance(s, goal, row);
+    if (there == 0) return kEmpty;
+    const bool shared = graph_.shared(goal);
+    bool direct = false;
+    scan(s, there, row, [&](const Arc&, bool ends) {
+      direct |= shared && ends;
+      return !shared || !ends;
+    });
+    if (direct) return found_.empty() ? kDirect : kMixed;
     check(!found_.empty(), "every NIC reaches every other over switches");
     if (holds_found(latest_[s])) return latest_[s];
     std::uint64_t hash = 0;
@@ -257,7 +366,7 @@ class NextLinks {
   }
 
   const SwitchGraph& graph_;
-  std::vector<Row> rows_;              // [target]
+  std::vector<Row> rows_;              // [goal]
   std::vector<Choice> pool_;           // each set: its size in `to`, then its choices
   std::vector<std::uint32_t> latest_;  // [switch] the place found last
   std::unordered_map<std::uint64_t, std::uint32_t> places_;  // by hash; only looked up
