@@ -173,6 +173,69 @@ TEST(Ecmp, UsesBothSwitchesOfANicWithTwoPorts) {
                                          "host0.port->leaf1 leaf1->host3.port"}));
 }
 
+TEST(Ecmp, TakesAllShortestPathsAndNoOthersWhereSwitchesAreTwins) {
+  // Leaves with the same cables, two of a kind, and some more cables that break or shorten ways.
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const std::uint32_t kinds = 2 + random.below(2), spines = 1 + random.below(3);
+    const std::uint32_t leaves = 2 * kinds, switches = leaves + spines;
+    TopologyBuilder builder("twins", cluster_of(static_cast<int>(leaves)));
+    std::vector<VertexId> all;
+    for (std::uint32_t s = 0; s < switches; ++s) all.push_back(builder.add_switch("s", 1, s));
+    std::vector<std::vector<std::uint32_t>> far(switches,
+                                                std::vector<std::uint32_t>(switches, 1000));
+    const auto join = [&](std::uint32_t a, std::uint32_t b, std::uint32_t weight) {
+      builder.connect(all[a], all[b], kLink, "cable", static_cast<std::uint8_t>(weight));
+      far[a][b] = far[b][a] = std::min(far[a][b], weight);
+    };
+    for (std::uint32_t kind = 0; kind < kinds; ++kind) {
+      for (std::uint32_t spine = leaves; spine < switches; ++spine) {
+        const std::uint32_t weight = 1 + random.below(3), cables = 1 + random.below(2);
+        for (std::uint32_t i = 0; i < cables; ++i) {
+          join(2 * kind, spine, weight);
+          join(2 * kind + 1, spine, weight);
+        }
+      }
+    }
+    for (std::uint32_t i = random.below(3); i > 0; --i) {
+      const std::uint32_t a = random.below(switches), b = random.below(switches);
+      if (a != b) join(a, b, 1 + random.below(3));
+    }
+    for (std::uint32_t i = 0; i < leaves; ++i) builder.attach(NicId{i}, all[i], kLink);
+    const Topology t = builder.finish();
+    auto near = far;  // Floyd and Warshall
+    for (std::uint32_t i = 0; i < switches; ++i) near[i][i] = 0;
+    for (std::uint32_t k = 0; k < switches; ++k) {
+      for (auto& row : near) {
+        for (std::uint32_t j = 0; j < switches; ++j) row[j] = std::min(row[j], row[k] + near[k][j]);
+      }
+    }
+    const auto router = make_router(t, {"ecmp", seed});
+    std::map<VertexId, std::uint32_t> number;
+    for (std::uint32_t s = 0; s < switches; ++s) number[all[s]] = s;
+    for (std::uint32_t from = 0; from < leaves; ++from) {
+      for (std::uint32_t to = 0; to < leaves; ++to) {
+        if (from == to) continue;
+        std::set<LinkId> used, good;
+        for (std::uint64_t key = 0; key < 400; ++key) {
+          const auto path = path_of(*router, from, to, key);
+          std::uint32_t length = 0;
+          for (std::size_t i = 1; i + 1 < path.size(); ++i) length += t.links[at(path[i])].weight;
+          ASSERT_EQ(length, near[from][to]) << "seed " << seed;
+          used.insert(path.begin() + 1, path.end() - 1);
+        }
+        for (const Link& link : t.links) {
+          const auto [out, in] = t.ends[at(link.id)];
+          if (!number.contains(out) || !number.contains(in)) continue;
+          const std::uint32_t a = number[out], b = number[in];
+          if (near[from][a] + link.weight + near[b][to] == near[from][to]) good.insert(link.id);
+        }
+        EXPECT_EQ(used, good) << "seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Ecmp, FindsItsWayOverAVeryLongChain) {
   constexpr int kSwitches = 400;  // distances do not fit a byte
   const Cluster cluster = cluster_of(2);
